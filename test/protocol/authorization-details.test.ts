@@ -266,6 +266,12 @@ describe('consent', () => {
       await allow(agent, await ask(agent, asDetails(other)));
       expect(responseParameters(await ask(agent, { ...asDetails(other), prompt: 'none' }))).toHaveProperty('code');
     }
+    const remember = (remembered: boolean) =>
+      made(service, token, `authorization-details-types/${statement}`, { remembered }, 'PATCH');
+    await remember(false);
+    // what was remembered before counts no more
+    expect((await ask(agent, asDetails(small))).url).toContain('/consent');
+    await remember(true);
   });
 
   test('is asked of a first-party client, too: nobody allows a payment by opening a page (security R142)', async () => {
@@ -401,6 +407,11 @@ describe('tokens', () => {
     const grant = { grant_type: 'client_credentials' };
     const refused = await tokenRequest(service.issuer, client, { ...grant, ...asDetails(payment) });
     expect(refused).toMatchObject({ status: 400, body: { error: 'invalid_authorization_details' } });
+    const large = await tokenRequest(service.issuer, client, {
+      ...grant,
+      ...asDetails({ type: 'own', account: 'a'.repeat(17 * 1024) }),
+    });
+    expect(large).toMatchObject({ status: 400, body: { error_description: expect.stringContaining('16384 bytes') } });
     const own = { type: 'own', account: 'A' };
     const issued = await tokenRequest(service.issuer, client, { ...grant, ...asDetails(own) });
     expect(detailsIn(issued.body)).toEqual([{ ...own, id: expect.any(String) }]);

@@ -126,6 +126,86 @@ describe('by delegation', () => {
     expect(decodeJwt(String(answer.body['access_token'])).sub).toBe(alice.sub);
   });
 
+  test('a JWT access token is presented by either type, and an ID Token by its own only (RFC 8693 3, protocols P46)', async () => {
+    const { client, uri } = await bridge();
+    await made(service, token, `resources/${encodeURIComponent(uri)}`, { access_token_format: 'jwt' }, 'PATCH');
+    const { access_token: given, id_token: idToken } = await subject(uri);
+    expect(given.split('.')).toHaveLength(3);
+    for (const type of [tokenTypes.jwt, tokenTypes.accessToken])
+      expect((await exchange(service.issuer, client, given, { subject_token_type: type })).status).toBe(200);
+    expect(refusal(await exchange(service.issuer, client, idToken, { subject_token_type: tokenTypes.jwt }))).toEqual([
+      400,
+      'invalid_request',
+    ]);
+  });
+
+  describe('an actor token', () => {
+    const grants = { grant_types: [tokenExchangeGrant, 'client_credentials', 'authorization_code'] };
+    const withUsers = { ...grants, redirect_uris: ['https://rp.example.com/callback'], response_types: ['code'] };
+    /** The token of Bob at the client that exchanges. */
+    async function acting(policy: object = {}) {
+      const world = await bridge(policy, withUsers);
+      const bob = await service.createUser();
+      const { access_token: actor } = await obtainTokens(service, world.client, bob, { scope: 'openid' });
+      const { access_token: given } = await subject(world.uri);
+      const named = { actor_token: actor, actor_token_type: tokenTypes.accessToken };
+      return { ...world, bob, actor, given, named };
+    }
+
+    test('names the user who acts by the client, or the client itself (RFC 8693 2.1, 4.1)', async () => {
+      const { client, bob, given, named } = await acting();
+      const { status, body } = await exchange(service.issuer, client, given, named);
+      expect(status).toBe(200);
+      expect(decodeJwt(String(body['access_token']))).toMatchObject({
+        sub: alice.sub,
+        act: { sub: bob.sub, client_id: client.clientId },
+      });
+      const own = await tokenRequest(service.issuer, client, { grant_type: 'client_credentials' });
+      const asItself = { ...named, actor_token: String(own.body['access_token']) };
+      const second = await exchange(service.issuer, client, given, asItself);
+      const act = { sub: client.clientId, client_id: client.clientId };
+      expect(decodeJwt(String(second.body['access_token']))).toMatchObject({ act });
+      const events = await eventsOf(service, { type: 'token.exchanged', clientId: client.clientId });
+      expect(events.map(({ detail }) => detail['actor'])).toEqual([bob.sub, client.clientId]);
+    });
+
+    test('of another client, of an exchange, bound to a key, or for a policy that impersonates, is refused (security R145)', async () => {
+      const { client, given, named } = await acting();
+      const foreign = await subject(entry);
+      const first = await exchange(service.issuer, client, given);
+      const key = await newProofKey();
+      const proof = await proofFor(key, `${service.issuer}/token`);
+      const bound = await fetch(`${service.issuer}/token`, {
+        method: 'POST',
+        headers: { authorization: client.basic, dpop: proof },
+        body: new URLSearchParams({ grant_type: 'client_credentials' }),
+      }).then((answer) => answer.json() as Promise<Record<string, string>>);
+      for (const wrong of [foreign.access_token, String(first.body['access_token']), bound['access_token']!])
+        expect(refusal(await exchange(service.issuer, client, given, { ...named, actor_token: wrong }))).toEqual([
+          400,
+          'invalid_request',
+        ]);
+      const silent = await acting({ mode: 'impersonate' });
+      expect(refusal(await exchange(service.issuer, silent.client, silent.given, silent.named))).toEqual([
+        400,
+        'invalid_request',
+      ]);
+    });
+
+    test('limits the new token to its own lifetime, and names nobody whose authorization has ended (security R133)', async () => {
+      const { client, bob, actor, given, named } = await acting();
+      await service.database.sql(
+        `UPDATE access_tokens SET expires_at = now() + interval '20 seconds' WHERE client_session_id IN (SELECT id FROM client_sessions WHERE sub = $1)`,
+        [bob.sub],
+      );
+      const { body } = await exchange(service.issuer, client, given, named);
+      expect(body['expires_in']).toBeLessThanOrEqual(20);
+      expect(actor).toBeDefined();
+      await made(service, token, `users/${bob.sub}`, { status: 'disabled' }, 'PATCH');
+      expect(refusal(await exchange(service.instances[1]!, client, given, named))).toEqual([400, 'invalid_request']);
+    });
+  });
+
   test('a JWT is requested by its type, where the API takes one (RFC 8693 3)', async () => {
     const { client, uri } = await bridge({ resources: [orders, ledger] });
     const { access_token: given } = await subject(uri);
@@ -303,6 +383,8 @@ describe('is refused', () => {
     [{ requested_token_type: tokenTypes.idToken }, 'invalid_request'],
     [{ actor_token: 'x' }, 'invalid_request'],
     [{ actor_token_type: tokenTypes.accessToken }, 'invalid_request'],
+    [{ actor_token: 'x', actor_token_type: tokenTypes.accessToken }, 'invalid_request'],
+    [{ actor_token: 'x', actor_token_type: tokenTypes.idToken }, 'invalid_request'],
     [{ authorization_details: '[]' }, 'invalid_authorization_details'],
     [{ claims: '{}' }, 'invalid_request'],
     [{ scope: 'orders.read "' }, 'invalid_scope'],

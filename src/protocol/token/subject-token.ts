@@ -37,7 +37,12 @@ export async function readSubject(
 ): Promise<FoundSubject | OAuthError> {
   if (type === tokenTypes.accessToken) return readAccessToken({ store, tokens }, token, held);
   if (type === tokenTypes.idToken) return readIdToken({ store, tokens }, token);
-  return invalidRequest(`subject_token_type must be ${tokenTypes.accessToken} or ${tokenTypes.idToken}`);
+  // an ID Token has a type of its own, and is none of these (security R138)
+  if (type === tokenTypes.jwt)
+    return isAccessToken(token) ? readAccessToken({ store, tokens }, token, held) : unknown();
+  return invalidRequest(
+    `subject_token_type must be ${tokenTypes.accessToken}, ${tokenTypes.jwt} or ${tokenTypes.idToken}`,
+  );
 }
 
 async function readAccessToken(
@@ -45,10 +50,9 @@ async function readAccessToken(
   token: string,
   held: Binding,
 ): Promise<FoundSubject | OAuthError> {
-  const hash =
-    opaqueTokenHash('access_token', token) ?? (isAccessToken(token) ? await tokens.accessTokenHash(token) : undefined);
-  const found = hash && (await store.accessTokens.find(hash));
-  if (!found) return unknown();
+  const known = await findToken({ store, tokens }, token);
+  if (!known) return unknown();
+  const { hash, found } = known;
   if (!found.user) return invalidRequest('subject_token has no user: a token of a client itself cannot be exchanged');
   // a bound token is of no use to a client that does not hold its key (security R134)
   if (!satisfies(held, found.binding))
@@ -63,6 +67,42 @@ async function readAccessToken(
     amr,
     acr: requested?.acr,
   };
+}
+
+/** A token that is active, of either format. */
+async function findToken({ store, tokens }: SubjectDependencies, token: string) {
+  const hash =
+    opaqueTokenHash('access_token', token) ?? (isAccessToken(token) ? await tokens.accessTokenHash(token) : undefined);
+  const found = hash && (await store.accessTokens.find(hash));
+  return found && { hash, found };
+}
+
+/** The party that acts, whose token the client presents beside that of the user. */
+export interface FoundActor {
+  /** The user of the actor token as the client knows the user, or the client itself. */
+  sub: string;
+  /** By which the statement that issues finds the token again. */
+  tokenHash: Buffer;
+}
+
+/**
+ * Reads the actor token: an access token that was issued to the client itself, so that nobody is named who did not come to it (RFC 8693 2.1).
+ * @returns the refusal of a token that names no actor
+ */
+export async function readActor(
+  { store, tokens }: SubjectDependencies,
+  { token, type, held, clientId }: { token: string; type: string; held: Binding; clientId: string },
+): Promise<FoundActor | OAuthError> {
+  if (type !== tokenTypes.accessToken && !(type === tokenTypes.jwt && isAccessToken(token)))
+    return invalidRequest(`actor_token must be an access token, and actor_token_type ${tokenTypes.accessToken}`);
+  const known = await findToken({ store, tokens }, token);
+  if (!known) return invalidRequest('actor_token is unknown, expired or revoked');
+  const { hash, found } = known;
+  if (found.clientId !== clientId) return invalidRequest('actor_token was issued to another client');
+  if (found.act) return invalidRequest('actor_token is itself a token of an exchange');
+  if (!satisfies(held, found.binding))
+    return invalidRequest('actor_token is bound to a key that the request does not prove');
+  return { sub: found.subject ?? clientId, tokenHash: hash };
 }
 
 async function readIdToken({ store, tokens }: SubjectDependencies, token: string): Promise<FoundSubject | OAuthError> {

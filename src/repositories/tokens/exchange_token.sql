@@ -2,7 +2,7 @@
 -- client session, as its end does: what has ended issues nothing. The new token belongs to the same client session, ends with it, and is never valid
 -- longer than the presented token. `failure` is NULL if a token was issued; the result is NULL if the presented token is not valid.
 --   expected: subject_token (hash in hex), or of an ID Token sid, subject_client, subject_of_client, and subject_seconds (for which it is still valid);
---     client_id, policy, policy_version, resource (its id; null for a resource of this service), acts_at (as for may_issue()),
+--     actor_token (hash in hex; null where the client itself acts), client_id, policy, policy_version, resource (its id; null for a resource of this service), acts_at (as for may_issue()),
 --     proof (as for use_proof(); null without one)
 --   issue: access_token (hash in hex), access_seconds, scope, audience, cnf, exchange
 CREATE FUNCTION {{exchange_token}}(expected jsonb, issue jsonb) RETURNS token_answer LANGUAGE plpgsql AS $$
@@ -13,6 +13,9 @@ DECLARE
   presented_session bigint;
   client_session client_sessions;
   token access_tokens;
+  actor access_tokens;
+  actor_session client_sessions;
+  actor_holds boolean := true;
   caller record;
   token_end timestamptz;
 BEGIN
@@ -36,6 +39,17 @@ BEGIN
     SELECT * INTO token FROM access_tokens t WHERE t.token_hash = presented_hash;
     token_end := token.expires_at;
   END IF;
+  IF expected ->> 'actor_token' IS NOT NULL THEN
+    SELECT t.* INTO actor FROM access_tokens t WHERE t.token_hash = decode(expected ->> 'actor_token', 'hex') AND t.expires_at > now() FOR KEY SHARE;
+    actor_holds := FOUND;
+    IF actor.client_session_id IS NOT NULL THEN
+      SELECT * INTO actor_session FROM client_sessions cs WHERE cs.id = actor.client_session_id FOR KEY SHARE;
+      actor_holds := FOUND AND EXISTS (SELECT FROM {{may_issue}}(
+        actor_session.sub, actor_session.client_id, actor_session.client_epoch, actor_session.session_id, actor_session.offline, true,
+        actor_session.connection_id, NULL));
+    END IF;
+    token_end := least(token_end, actor.expires_at);
+  END IF;
   answer.access_seconds := floor(extract(epoch FROM least(now() + make_interval(secs => (issue -> 'access_seconds')::double precision), token_end) - now()));
   IF (answer.access_seconds >= 1) IS NOT TRUE OR token_end IS NULL THEN
     RETURN NULL;
@@ -57,6 +71,7 @@ BEGIN
   answer.failure := CASE
     WHEN NOT FOUND THEN 'client'
     WHEN NOT policy_holds THEN 'policy'
+    WHEN NOT actor_holds THEN 'actor'
     WHEN expected ->> 'resource' IS NOT NULL AND NOT EXISTS (
       SELECT FROM resources r LEFT JOIN clients server ON server.client_id = r.client_id
        WHERE r.id = expected ->> 'resource' AND (r.client_id IS NULL OR server.status = 'enabled')) THEN 'resource'

@@ -24,6 +24,8 @@ export type PresentedSubject =
 
 export interface TokenExchange {
   subject: PresentedSubject;
+  /** The actor token, whose end is one of the new token, too; undefined without one. */
+  actorHash?: Buffer | undefined;
   clientId: string;
   address: string | undefined;
   policy: { id: string; version: number };
@@ -42,7 +44,7 @@ export interface TokenExchange {
 }
 
 /** `unknown`: the presented token is not valid any more. */
-export type ExchangeFailure = 'ended' | 'client' | 'policy' | 'resource' | 'proof';
+export type ExchangeFailure = 'ended' | 'client' | 'policy' | 'resource' | 'actor' | 'proof';
 
 const exchangeToken = storedFunction(new URL('exchange_token.sql', import.meta.url), [mayIssueFunction, useProof]);
 const exchange = batchedCall('token_exchange.exchange', {
@@ -71,6 +73,7 @@ export function tokenExchangeRepository(sql: Sql) {
       const [row] = await sql.query<RedemptionRow<ExchangeFailure>>(exchange, [
         {
           ...subjectOf(wanted.subject, wanted.now),
+          actor_token: wanted.actorHash?.toString('hex'),
           client_id: wanted.clientId,
           acts_at: actsAt(wanted.address),
           policy: wanted.policy.id,

@@ -27,6 +27,8 @@ export interface ExchangeRequest {
   subject: SubjectToken;
   /** The scope that the request names; undefined for as much as there is. */
   scope: readonly string[] | undefined;
+  /** The subject of the actor token; undefined without one: then the client itself acts. */
+  actor?: string | undefined;
 }
 
 export type ExchangeRefusal =
@@ -35,6 +37,7 @@ export type ExchangeRefusal =
   | 'audience' // the token was neither issued to the client nor for it
   | 'target' // no policy for this resource
   | 'scope' // more than the subject token, the policy and the resource have together
+  | 'unnamed' // the policy impersonates, and names no actor
   | 'actors'; // the chain is too long
 
 /** Whether a policy takes the tokens of a client. Its own tokens a client may always present. */
@@ -82,10 +85,11 @@ export function exchangedScope(
 
 /** The actors of the new token. Impersonation adds none, and removes none that the subject token has. */
 export function exchangedActors(
-  { clientId, subject }: ExchangeRequest,
+  { clientId, subject, actor }: ExchangeRequest,
   { mode }: Policy,
-): { act: ActingParty | undefined } | Extract<ExchangeRefusal, 'actors'> {
-  if (mode === 'impersonate') return { act: subject.act };
-  const act = withActor({ sub: clientId, client_id: clientId }, subject.act);
+): { act: ActingParty | undefined } | Extract<ExchangeRefusal, 'actors' | 'unnamed'> {
+  // what the new token would not say is not left out
+  if (mode === 'impersonate') return actor === undefined ? { act: subject.act } : 'unnamed';
+  const act = withActor({ sub: actor ?? clientId, client_id: clientId }, subject.act);
   return act ? { act } : 'actors';
 }

@@ -23,10 +23,16 @@ import { withLifetimeOf } from '../../../tokens/token-issuer.ts';
 import { findTarget, type OfferedTarget } from '../exchange-target.ts';
 import { bindingRefusals, type GrantContext, type GrantType, type Refusal, type UserTokens } from '../grant-type.ts';
 import { grantIdJag, type IdJagDependencies } from '../id-jag.ts';
-import { type FoundSubject, readSubject, type SubjectDependencies } from '../subject-token.ts';
+import {
+  type FoundActor,
+  type FoundSubject,
+  readActor,
+  readSubject,
+  type SubjectDependencies,
+} from '../subject-token.ts';
 
 /** What the service does not do is refused, and never left out: the client would get another token than it asked for (security R145). */
-const unsupported = ['actor_token', 'actor_token_type', 'claims'] as const;
+const unsupported = ['claims'] as const;
 
 const parameters = z.object({
   subject_token: text(16_384),
@@ -34,8 +40,8 @@ const parameters = z.object({
   requested_token_type: text(255).optional(),
   audience: text(512).optional(),
   scope: text(1024).optional(),
-  actor_token: z.string().optional(),
-  actor_token_type: z.string().optional(),
+  actor_token: text(16_384).optional(),
+  actor_token_type: text(255).optional(),
   claims: z.string().optional(),
 });
 type Parameters = z.infer<typeof parameters>;
@@ -46,6 +52,7 @@ const refusals: Record<Exclude<ExchangeRefusal, 'target'>, () => OAuthError> = {
     invalidRequest('no policy of this client takes tokens of the client to which subject_token was issued'),
   audience: () => invalidRequest('subject_token was issued neither to this client nor for it'),
   scope: () => invalidScope('scope exceeds what subject_token, the policy and the resource have together'),
+  unnamed: () => invalidRequest('the policy impersonates the user, and names no actor: leave actor_token out'),
   actors: () => invalidRequest('subject_token already names as many actors as a token may have'),
 };
 
@@ -55,6 +62,7 @@ const failures: Record<Exclude<ExchangeFailure, 'proof'> | 'unknown', () => OAut
   client: () => invalidRequest('the user of subject_token may not use this client'),
   policy: refusals.no_policy,
   resource: () => invalidTarget('the resource issues no tokens'),
+  actor: () => invalidRequest('actor_token is not valid any more'),
 };
 
 interface TokenExchangeDependencies {
@@ -77,7 +85,11 @@ interface Decided {
 function checkParameters(given: Parameters): OAuthError | undefined {
   const named = unsupported.find((each) => given[each] !== undefined);
   if (named !== undefined) return invalidRequest(`this token exchange does not support ${named}: leave it out`);
-  const { requested_token_type: type, scope } = given;
+  const { requested_token_type: type, scope, actor_token: actor, actor_token_type: actorType } = given;
+  if ((actor === undefined) !== (actorType === undefined))
+    return invalidRequest('actor_token and actor_token_type need each other');
+  if (actor !== undefined && type === tokenTypes.idJag)
+    return invalidRequest('an ID-JAG names no actor: leave actor_token out');
   if (type !== undefined && ![tokenTypes.accessToken, tokenTypes.jwt, tokenTypes.idJag].some((one) => one === type))
     return invalidRequest(`requested_token_type must be ${tokenTypes.accessToken} or ${tokenTypes.jwt}`);
   return scope !== undefined && !isScope(scope) ? invalidScope('scope must be a list of scope values') : undefined;
@@ -93,10 +105,11 @@ export function tokenExchangeGrant({ config, store, tokens }: TokenExchangeDepen
     given: Parameters,
     { client, resource, proof }: GrantContext,
     subject: FoundSubject,
+    actor: FoundActor | undefined,
   ): Promise<Decided | OAuthError> {
     const { clientId } = client;
     const scope = given.scope === undefined ? undefined : splitScope(given.scope);
-    const request = { clientId, subject: subject.token, scope };
+    const request = { clientId, subject: subject.token, scope, actor: actor?.sub };
     const policies = policiesFor(await store.exchangePolicies.ofClient(clientId), request);
     if (typeof policies === 'string') return refusals[policies]();
     const found = await findTarget(store, config.issuer, policies, { resource, audience: given.audience });
@@ -107,15 +120,25 @@ export function tokenExchangeGrant({ config, store, tokens }: TokenExchangeDepen
     const granted = exchangedScope(request, policy, target.scope);
     if (granted === 'scope') return refusals.scope();
     const actors = exchangedActors(request, policy);
-    if (actors === 'actors') return refusals.actors();
+    if (typeof actors === 'string') return refusals[actors]();
     if (target.api && !isBoundFor(target.api.binding, proof?.binding ?? 'none')) return bindingRefusals.unbound();
     return { policy, target, scope: granted, act: actors.act };
+  }
+
+  /** The actor that the request names; undefined if the client itself acts. */
+  async function actorOf(
+    { actor_token: token, actor_token_type: type }: Parameters,
+    { client: { clientId }, held }: GrantContext,
+  ): Promise<FoundActor | OAuthError | undefined> {
+    if (token === undefined || type === undefined) return undefined;
+    return readActor({ store, tokens }, { token, type, held, clientId });
   }
 
   async function issue(
     given: Parameters,
     { client, address, proof, prepare }: GrantContext,
     subject: FoundSubject,
+    actor: FoundActor | undefined,
     { policy, target, scope, act }: Decided,
   ): Promise<UserTokens | Refusal> {
     const { clientId, metadata } = client;
@@ -126,6 +149,7 @@ export function tokenExchangeGrant({ config, store, tokens }: TokenExchangeDepen
     const prepared = withLifetimeOf(format, await prepare([]));
     const result = await store.tokenExchange.exchange({
       subject: subject.presented,
+      actorHash: actor?.tokenHash,
       clientId,
       address: address(),
       policy,
@@ -170,6 +194,7 @@ export function tokenExchangeGrant({ config, store, tokens }: TokenExchangeDepen
           resource: target.audience[0] ?? undefined,
           scope: scope.join(' '),
           actors: actorsOf(act),
+          ...(actor && { actor: actor.sub }),
         },
       },
     };
@@ -189,8 +214,10 @@ export function tokenExchangeGrant({ config, store, tokens }: TokenExchangeDepen
           : { refusal: invalidRequest('requested_token_type id-jag needs ID_JAG=on') };
       const subject = await readSubject({ store, tokens }, { token, type, held: context.held });
       if (subject instanceof OAuthError) return { refusal: subject };
-      const decided = await decide(given, context, subject);
-      return decided instanceof OAuthError ? { refusal: decided } : issue(given, context, subject, decided);
+      const actor = await actorOf(given, context);
+      if (actor instanceof OAuthError) return { refusal: actor };
+      const decided = await decide(given, context, subject, actor);
+      return decided instanceof OAuthError ? { refusal: decided } : issue(given, context, subject, actor, decided);
     },
   };
 }
