@@ -207,6 +207,9 @@ describe('client authentication', () => {
     ])
       expect(await token(t1, authority.sign({ subject, ...dates }))).toMatchObject(invalidClient);
     expect(await token(t2, folder.selfSigned())).toMatchObject(invalidClient);
+    // nor does a registered key make up for them
+    expect(await token(t2, authority.sign({ keyOf: self, from: -3, to: -1 }))).toMatchObject(invalidClient);
+    expect((await token(t2, authority.sign({ keyOf: self }))).status).toBe(200);
   });
 
   test('DN tricks: only a certificate with the same attributes in the same order is accepted (RFC 4514, protocols P24)', async () => {
