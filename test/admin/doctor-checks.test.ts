@@ -227,8 +227,25 @@ const cases: [{ name: string }, () => { state: string; says: string; todo?: stri
   [backups, () => backups.judge({ noted: undefined, archived: true, now }), 'ok'],
   [backups, () => backups.judge({ noted: undefined, archived: false, now }), 'warning', /no backup/],
   [backups, () => backups.judge({ noted: new Date(now - 9 * day), archived: false, now }), 'warning', /9 days/],
-  [weakened, () => weakened.judge({ weakSecrets: [] }), 'ok'],
-  [weakened, () => weakened.judge({ weakSecrets: ['easy'] }), 'warning', /weak_secret: .*easy/],
+  [weakened, () => weakened.judge([]), 'ok'],
+  [
+    weakened,
+    () => weakened.judge([{ kind: 'weak_secret', clientId: 'easy', name: 'Easy' }]),
+    'warning',
+    /weak_secret: easy/,
+  ],
+  [
+    weakened,
+    () => weakened.judge([{ kind: 'development', clientId: 'dev', name: 'Dev' }]),
+    'warning',
+    /development: dev/,
+  ],
+  [
+    weakened,
+    () => weakened.judge([{ kind: 'allow_http', issuer: 'http://nas:3000' }]),
+    'warning',
+    /allow_http: http:\/\/nas/,
+  ],
 ];
 
 test.each(cases.map(([{ name }, judge, state, says], index) => ({ index, name, judge, state, says: says ?? /./ })))(

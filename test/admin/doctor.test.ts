@@ -152,6 +152,8 @@ test('every planted fault is named with what to do, and the exit code is 2 (deli
     '--weak-secret',
   ]);
   expect([created.code, created.stderr]).toEqual([0, '']);
+  const trial = await runCommand(place, ['client', 'change', 'easy', '--development']);
+  expect([trial.code, trial.stderr]).toEqual([0, '']);
   await database.sql(`DELETE FROM migrations WHERE name = '0175_doctor_probes'`);
   await database.sql(
     `UPDATE service_settings SET version = '0.0.9', settings = settings ||
@@ -173,7 +175,8 @@ test('every planted fault is named with what to do, and the exit code is 2 (deli
     ['providers', 'fault', /^far: /, /gatehouse connection show far/],
     ['jobs', 'warning', /1 row of mail waits since .* \(no such mailbox\)/, /tries again/],
     ['backups', 'warning', /no backup is recorded/, /gatehouse backup note/],
-    ['weakened', 'warning', /weak_secret: 1 client .*easy/, /gatehouse client new-secret/],
+    ['weakened', 'warning', /^weak_secret: easy$/, /gatehouse client new-secret/],
+    ['weakened', 'warning', /^development: easy$/, /--unset development/],
     ['schema', 'warning', /1 migration is pending \(0175_doctor_probes\)/, /gatehouse migrate/],
     ['instances', 'warning', /the service has version 0\.0\.9/, /version that serves/],
   ];

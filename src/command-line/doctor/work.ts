@@ -8,6 +8,7 @@ import { createGuardedExchange, createGuardedFetch } from '../../outbound/guarde
 import { OAuthError } from '../../oauth/errors.ts';
 import type { Connection } from '../../entities/connections.ts';
 import type { WaitingWork } from '../../repositories/doctor/doctor-view.ts';
+import { mostWeakened, weakened as weaknesses, type Weakness } from '../../rules/clients/weakened.ts';
 import { check, fault, type Finding, ok, type Place, warning } from './check.ts';
 
 interface SeenProvider {
@@ -131,16 +132,22 @@ export const backups = check<SeenBackups>('backups', {
   },
 });
 
-export const weakened = check<{ weakSecrets: string[] }>('weakened', {
-  look: async ({ store }) => ({ weakSecrets: await store.doctorView.weakSecrets() }),
-  judge({ weakSecrets }) {
-    if (weakSecrets.length === 0) return [ok('nothing')];
-    const named = weakSecrets.slice(0, 5).join(', ') + (weakSecrets.length > 5 ? ', …' : '');
-    return [
-      warning(
-        `weak_secret: ${weakSecrets.length > 20 ? 'more than 20' : weakSecrets.length} ${weakSecrets.length === 1 ? 'client has a secret' : 'clients have secrets'} that can be guessed: ${named}`,
-        'Renew each: gatehouse client new-secret CLIENT_ID',
-      ),
-    ];
+const remedies: Record<Weakness['kind'], string> = {
+  allow_http: 'Put a proxy with TLS in front, set BASE_URL to its https address, and remove ALLOW_HTTP.',
+  development: 'Give each redirect URIs with https, then: gatehouse client change CLIENT_ID --unset development',
+  weak_secret: 'Renew each: gatehouse client new-secret CLIENT_ID',
+};
+
+/** It names everything that makes the service weaker than its defaults (delivery 3). */
+export const weakened = check<Weakness[]>('weakened', {
+  look: async ({ store, config }) => weaknesses(config, await store.clients.listWeakened(mostWeakened)),
+  judge(seen) {
+    if (seen.length === 0) return [ok('nothing')];
+    const kinds = [...new Set(seen.map(({ kind }) => kind))];
+    return kinds.map((kind) => {
+      const all = seen.flatMap((one) => (one.kind !== kind ? [] : 'clientId' in one ? [one.clientId] : [one.issuer]));
+      const named = all.slice(0, 5).join(', ') + (all.length > 5 ? ` and ${all.length - 5} more` : '');
+      return warning(`${kind}: ${named}`, remedies[kind]);
+    });
   },
 });

@@ -77,10 +77,6 @@ const transactions = statement(
   `SELECT pid, application_name AS program, xact_start AS since FROM pg_stat_activity
     WHERE datname = current_database() AND xact_start < now() - interval '5 minutes' AND backend_type = 'client backend' ORDER BY xact_start LIMIT 5`,
 );
-const weakSecrets = statement(
-  'doctor.weak_secrets',
-  `SELECT client_id AS "clientId" FROM clients WHERE weak_secret ORDER BY client_id LIMIT 21`,
-);
 const groups = statement(
   'doctor.groups',
   'SELECT named.name FROM unnest($1::text[]) AS named (name) WHERE NOT EXISTS (SELECT FROM groups g WHERE g.name = named.name)',
@@ -107,10 +103,6 @@ export function doctorViewRepository(sql: Sql) {
         sql.query<WaitingWork['transactions'][number]>(transactions),
       ]);
       return { outbox: waiting, imports: held, transactions: open };
-    },
-    /** Clients with a secret that can be guessed more easily than one of the service. */
-    async weakSecrets(): Promise<string[]> {
-      return (await sql.query<{ clientId: string }>(weakSecrets)).map(({ clientId }) => clientId);
     },
     /** Those of the names that no group has. */
     async missingGroups(names: readonly string[]): Promise<string[]> {
