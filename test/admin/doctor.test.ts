@@ -152,7 +152,17 @@ test('every planted fault is named with what to do, and the exit code is 2 (deli
     '--weak-secret',
   ]);
   expect([created.code, created.stderr]).toEqual([0, '']);
-  const trial = await runCommand(place, ['client', 'change', 'easy', '--development']);
+  const trial = await runCommand(place, [
+    'client',
+    'create',
+    '--name',
+    'Trial',
+    '--client-id',
+    'trial',
+    '--development',
+    '--redirect-uri',
+    'http://app.lan/callback',
+  ]);
   expect([trial.code, trial.stderr]).toEqual([0, '']);
   await database.sql(`DELETE FROM migrations WHERE name = '0175_doctor_probes'`);
   await database.sql(
@@ -176,7 +186,7 @@ test('every planted fault is named with what to do, and the exit code is 2 (deli
     ['jobs', 'warning', /1 row of mail waits since .* \(no such mailbox\)/, /tries again/],
     ['backups', 'warning', /no backup is recorded/, /gatehouse backup note/],
     ['weakened', 'warning', /^weak_secret: easy$/, /gatehouse client new-secret/],
-    ['weakened', 'warning', /^development: easy$/, /--unset development/],
+    ['weakened', 'warning', /^development: trial$/, /--unset development/],
     ['schema', 'warning', /1 migration is pending \(0175_doctor_probes\)/, /gatehouse migrate/],
     ['instances', 'warning', /the service has version 0\.0\.9/, /version that serves/],
   ];

@@ -41,6 +41,7 @@ export const createOptions = {
   'client-id': 'client_id',
   'client-secret-file': 'client_secret',
   'weak-secret': 'weak_secret',
+  development: 'development',
   verbose: 'verbose',
 };
 
