@@ -22,6 +22,8 @@ const walks = [
   'test/docs/site.test.ts',
   'test/docs/guides-go.test.ts',
   'test/saml-peers/peers.test.ts',
+  'test/deploy/helm.test.ts',
+  'test/deploy/compose-schema.test.ts',
 ];
 
 class LongFirst extends BaseSequencer {

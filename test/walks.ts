@@ -83,6 +83,16 @@ const walks: readonly Walk[] = [
     command: ['test/proxies/run.ts'],
   },
   {
+    name: 'helm',
+    says: 'the Helm chart by helm and by the schemas of Kubernetes, which are downloaded',
+    command: ['test/deploy/fetch.ts', 'helm'],
+  },
+  {
+    name: 'compose',
+    says: 'the compose files by the library of compose, which is downloaded',
+    command: ['test/deploy/fetch.ts', 'compose'],
+  },
+  {
     name: 'saml',
     says: 'SAML programs of other authors as both sides: mod_auth_mellon, pysaml2, simplesamlphp, xmlsec1 and xmllint',
     command: ['test/saml-peers/run.ts'],
