@@ -33,7 +33,7 @@ export const foreign: readonly { words: RegExp; why: string }[] = [
   { words: new RegExp(`^(?:occ|gitea|pveum|vault) ${rest}`, 'gm'), why: 'is of a program that signs users in' },
   { words: /^(?:MINIO|OAUTH|OPENID|WEB|OC|PROXY|GRAPH|ENABLE|OIDC|PAPERLESS|SSO|SMTP|MAIL|URL|DOMAIN)\w*=.*$/gm, why: 'is its setting' },
   { words: /^(?:ISSUER=\S+ CLIENT_ID=.* )?node \w+\.mjs$/gm, why: 'runs a program of the page' },
-  { words: new RegExp(`^(?:useradd|install|systemctl|journalctl|openssl rand|export SECRET_KEY_FILE|TRUST_PROXY=127|/opt/gatehouse|helm|kubectl) ?${rest}`, 'gm'), why: 'installs the service on a machine' },
+  { words: new RegExp(`^(?:useradd|install|systemctl|journalctl|openssl rand|export SECRET_KEY_FILE|TRUST_PROXY=127|/opt/gatehouse|helm|kubectl|cosign|gh|sha256sum) ?${rest}`, 'gm'), why: 'installs the service on a machine' },
   { words: /^until .*$/gm, why: 'waits for an administrator' },
 ];
 

@@ -90,8 +90,3 @@ test('a listener of both families knows a proxy by its address of IPv4, and reco
 test('with DATABASE_URL the service makes no folder (delivery 4)', () => {
   expect(existsSync(settings['DATA_DIR']!)).toBe(false);
 });
-
-test('the image has the version of package.json (delivery 7)', () => {
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
-  expect(/org\.opencontainers\.image\.version="([^"]+)"/.exec(dockerfile)?.[1]).toBe(version);
-});

@@ -1,19 +1,21 @@
 // Generates the OpenAPI 3.1 document of the admin routes from the schemas that validate their input.
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
+import { installedVersion } from '../../config/version.ts';
 import { maxAuthAge } from '../../browser/recent-sign-in.ts';
 import { answers } from '../operations/answers.ts';
 import { type Operation, takesBody } from '../operations/operation.ts';
 import { readOnlyMembers } from './body.ts';
 import { exampleBodies, exampleFiles } from './example-bodies.ts';
 import { exampleOf } from './examples.ts';
+import { apiVersion } from './openapi.ts';
 
 const freshSignIn = `With a token of a user, the user must have signed in within the last ${maxAuthAge / 60} minutes: else 401 with insufficient_user_authentication (RFC 9470), and a token of an authorization with max_age=${maxAuthAge} is needed.`;
 
 type Json = Record<string, unknown>;
 
 /** Describes operations for one configuration: the document names the issuer and the shortest password. */
-export function openapiDocument(operations: readonly Operation[], config: Config, version: string): Json {
+export function openapiDocument(operations: readonly Operation[], config: Config): Json {
   const paths: Record<string, Json> = {};
   const schemas = componentSchemas();
   for (const one of operations) {
@@ -24,7 +26,8 @@ export function openapiDocument(operations: readonly Operation[], config: Config
     openapi: '3.1.1',
     info: {
       title: 'Gatehouse: the admin routes',
-      version,
+      // of the service: the version of the routes is in the header Api-Version
+      version: installedVersion(),
       description:
         'For programs and consoles of administrators. Within a major version it changes only by addition: ignore members that you do not know. Lists are newest first; a page that may have a next one has next_cursor.',
     },
@@ -34,7 +37,9 @@ export function openapiDocument(operations: readonly Operation[], config: Config
     paths,
     components: {
       schemas,
-      headers: { ApiVersion: { description: 'The version of the admin routes.', schema: { type: 'string' } } },
+      headers: {
+        ApiVersion: { description: 'The version of the admin routes.', schema: { type: 'string', const: apiVersion } },
+      },
       responses: {
         Refusal: {
           description: 'A refusal: a code, and a sentence that says what to do.',

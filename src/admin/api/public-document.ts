@@ -2,7 +2,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config.ts';
 import { jsonErrors } from '../../server/errors.ts';
-import { apiVersion } from './openapi.ts';
 import { adminRoutes } from './routes.ts';
 
 export async function publicDocumentEndpoint(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
@@ -11,7 +10,7 @@ export async function publicDocumentEndpoint(app: FastifyInstance, { config }: {
   // made once, when the first request asks for it: any browser may ask, and the schemas take a while
   const document = () =>
     (text ??= import('./openapi-document.ts').then(({ openapiDocument }) =>
-      JSON.stringify(openapiDocument(adminRoutes(), config, apiVersion)),
+      JSON.stringify(openapiDocument(adminRoutes(), config)),
     ));
   app.get('/openapi.json', { errorHandler: jsonErrors, exposeHeadRoute: true }, async (_request, reply) =>
     reply
