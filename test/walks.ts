@@ -83,6 +83,11 @@ const walks: readonly Walk[] = [
     command: ['test/proxies/run.ts'],
   },
   {
+    name: 'image',
+    says: 'what the Dockerfile does, without a container engine, and what it makes as several users; as root on Debian',
+    command: ['test/deploy/image.ts'],
+  },
+  {
     name: 'helm',
     says: 'the Helm chart by helm and by the schemas of Kubernetes, which are downloaded',
     command: ['test/deploy/fetch.ts', 'helm'],

@@ -1,6 +1,7 @@
 // Makes the page of the site that shows each operation of the OpenAPI document with its example.
 import { adminRoutes } from '../../src/admin/api/routes.ts';
 import { openapiDocument } from '../../src/admin/api/openapi-document.ts';
+import { apiVersion } from '../../src/admin/api/openapi.ts';
 import { loadConfig } from '../../src/config.ts';
 
 interface Content {
@@ -19,7 +20,7 @@ const issuer = 'https://id.example.com';
 
 /** The document for an issuer of examples, and its page. */
 export async function apiPage(): Promise<{ document: object; page: string }> {
-  const document = openapiDocument(adminRoutes(), loadConfig({ BASE_URL: issuer, DATA_DIR: '/data' }));
+  const document = openapiDocument(adminRoutes(), loadConfig({ BASE_URL: issuer, DATA_DIR: '/data' }), apiVersion);
   const paths = document['paths'] as Record<string, Record<string, Entry>>;
   const entries = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, entry]) => ({ method: method.toUpperCase(), path, entry })),

@@ -15,7 +15,7 @@ const { version } = JSON.parse(read('package.json')) as { version: string };
 test('command line, OpenAPI document, image, chart, compose files and lock file have the version of package.json (delivery 7)', () => {
   const printed = spawnSync(launcher, ['--version'], { env: surroundings, encoding: 'utf8' });
   expect(printed.stdout).toBe(`gatehouse ${version}\n`);
-  const { info } = openapiDocument([], loadConfig({})) as { info: { version: string } };
+  const { info } = openapiDocument([], loadConfig({}), '1.0') as { info: { version: string } };
   expect(info.version).toBe(version);
   expect(/org\.opencontainers\.image\.version="([^"]+)"/.exec(read('Dockerfile'))![1]).toBe(version);
   expect(parse(read('deploy/helm/gatehouse/Chart.yaml'))).toMatchObject({ version, appVersion: version });

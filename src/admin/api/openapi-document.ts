@@ -8,14 +8,16 @@ import { type Operation, takesBody } from '../operations/operation.ts';
 import { readOnlyMembers } from './body.ts';
 import { exampleBodies, exampleFiles } from './example-bodies.ts';
 import { exampleOf } from './examples.ts';
-import { apiVersion } from './openapi.ts';
 
 const freshSignIn = `With a token of a user, the user must have signed in within the last ${maxAuthAge / 60} minutes: else 401 with insufficient_user_authentication (RFC 9470), and a token of an authorization with max_age=${maxAuthAge} is needed.`;
 
 type Json = Record<string, unknown>;
 
-/** Describes operations for one configuration: the document names the issuer and the shortest password. */
-export function openapiDocument(operations: readonly Operation[], config: Config): Json {
+/**
+ * Describes operations for one configuration: the document names the issuer and the shortest password.
+ * @param routesVersion what the header Api-Version says
+ */
+export function openapiDocument(operations: readonly Operation[], config: Config, routesVersion: string): Json {
   const paths: Record<string, Json> = {};
   const schemas = componentSchemas();
   for (const one of operations) {
@@ -38,7 +40,10 @@ export function openapiDocument(operations: readonly Operation[], config: Config
     components: {
       schemas,
       headers: {
-        ApiVersion: { description: 'The version of the admin routes.', schema: { type: 'string', const: apiVersion } },
+        ApiVersion: {
+          description: 'The version of the admin routes.',
+          schema: { type: 'string', const: routesVersion },
+        },
       },
       responses: {
         Refusal: {

@@ -15,7 +15,7 @@ export function openapiOperation(others: readonly Operation[]): Operation {
     answer: 'OpenApi',
     // loaded when it is asked for: the schemas of answers are a tenth of those of the service
     handler: async ({ config }) =>
-      (await import('./openapi-document.ts')).openapiDocument([...others, document], config),
+      (await import('./openapi-document.ts')).openapiDocument([...others, document], config, apiVersion),
   });
   return document;
 }

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config.ts';
 import { jsonErrors } from '../../server/errors.ts';
+import { apiVersion } from './openapi.ts';
 import { adminRoutes } from './routes.ts';
 
 export async function publicDocumentEndpoint(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
@@ -10,7 +11,7 @@ export async function publicDocumentEndpoint(app: FastifyInstance, { config }: {
   // made once, when the first request asks for it: any browser may ask, and the schemas take a while
   const document = () =>
     (text ??= import('./openapi-document.ts').then(({ openapiDocument }) =>
-      JSON.stringify(openapiDocument(adminRoutes(), config)),
+      JSON.stringify(openapiDocument(adminRoutes(), config, apiVersion)),
     ));
   app.get('/openapi.json', { errorHandler: jsonErrors, exposeHeadRoute: true }, async (_request, reply) =>
     reply
