@@ -1,5 +1,6 @@
 // A configuration file with a value for each member that a declaration has: another one than its default, so that an export has it.
 import { generateKeyPairSync } from 'node:crypto';
+import { cibaGrant } from '../../src/oauth/registrable-values.ts';
 import { png, webp } from './images.ts';
 import { newKeyPair } from './saml-application.ts';
 
@@ -267,6 +268,17 @@ export const everyMember = (sector: string) => ({
       fapi2: 'security',
       dpop_bound_access_tokens: true,
       dpop_nonce: true,
+    },
+    'every-backchannel': {
+      redirect_uris: [],
+      response_types: [],
+      grant_types: [cibaGrant],
+      backchannel_token_delivery_mode: 'ping',
+      backchannel_client_notification_endpoint: 'https://bank.example/ping',
+      backchannel_authentication_request_signing_alg: 'ES256',
+      jwks_uri: 'https://bank.example/jwks',
+      ciba_trusted: true,
+      client_secret: secret,
     },
     'every-certificate': {
       grant_types: ['client_credentials'],

@@ -272,6 +272,7 @@ describe('reading, updating and deleting', () => {
       'status',
       'first_party',
       'self_managed',
+      'ciba_trusted',
       'introspect',
       'scim_source',
       'required_acr',

@@ -191,7 +191,7 @@ test('an export that is applied to an empty service is the same there, byte for 
   const again = await run(service, 'apply', file);
   expect(again).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
   const events = await eventsOf(service, '%.created');
-  expect(events.filter(({ actor }) => actor === 'config:gatehouse')).toHaveLength(40);
+  expect(events.filter(({ actor }) => actor === 'config:gatehouse')).toHaveLength(41);
   // the former service comes under its own file, and nothing of it changes
   const taken = await run(former, 'plan', file);
   // this test gave the client by which it calls the service another secret

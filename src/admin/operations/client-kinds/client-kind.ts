@@ -1,6 +1,7 @@
 // Defines a kind of client: what an administrator connects, and the metadata that follows from it.
 import type { z } from 'zod';
 import type { Config } from '../../../config.ts';
+import { backchannelMembers } from '../../../oauth/backchannel-metadata.ts';
 import { type clientMetadataShape, jwtResponses } from '../../../oauth/client-metadata.ts';
 import type { ClientSettingsChange } from '../../../entities/client-settings.ts';
 import type { StoredKind } from '../../../rules/clients/kinds.ts';
@@ -60,9 +61,13 @@ const cryptographic = [
   'request_uris',
 ];
 
+/** Fields of clients that ask users by backchannel requests. */
+const backchannel = [...Object.keys(backchannelMembers), 'ciba_trusted'];
+
 /** Fields that a public client on the device of the user has no use for: it has no secret, no keys and no server. */
 export const needlessForPublic = [
   ...cryptographic,
+  ...backchannel,
   'application_type',
   'grant_types',
   'response_types',
@@ -85,6 +90,7 @@ export const needlessForPublic = [
 /** Fields that a client without users has no use for. */
 export const needlessWithoutUsers = [
   ...cryptographic,
+  ...backchannel,
   'client_uri',
   'logo_uri',
   'policy_uri',
