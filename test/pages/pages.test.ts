@@ -35,7 +35,7 @@ afterAll(() => {
 
 /** The limit in bytes, including everything that a page loads. */
 function limitOf(name: PageName): number {
-  if (name.startsWith('console')) return 71_000;
+  if (name.startsWith('console')) return 73_000;
   // with the meter for a new password
   if (name === 'password-reset' || name === 'sign-up-complete' || name === 'invitation') return 30_000;
   // with every way to sign in
@@ -153,7 +153,7 @@ describe('every page', () => {
     expect(() => below.render('logout', leaving, english)).toThrow(/not a path/);
   });
 
-  it('a page weighs well under 30 KB with everything that it loads, and a page of the console under 71 KB', () => {
+  it('a page weighs well under 30 KB with everything that it loads, and a page of the console under 73 KB', () => {
     for (const view of everyView.filter(({ name }) => name !== 'consent')) {
       const html = render(view);
       const loaded = [...pages.assets.values()].filter(({ path }) => html.includes(path));

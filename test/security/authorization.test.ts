@@ -82,8 +82,10 @@ test('no page does anything for HEAD, a prefetch or a load that is no navigation
       const page = await agent.get(path + query, load);
       // the root only redirects, and the two error pages have no form
       if (!['/', '/error', '/access-denied'].includes(path)) {
-        // 404 for a connection that there is not
-        expect(path.includes('/connections/:id/saml/') ? [403, 404] : [403], path).toContain(page.status);
+        // 404 for a connection that does not exist, and for a feature that is off
+        expect(/\/connections\/:id\/saml\/|^\/account\/requests/.test(path) ? [403, 404] : [403], path).toContain(
+          page.status,
+        );
       }
       expect(page.location ?? service.issuer, path).toContain(service.issuer);
       expect(page.headers.getSetCookie(), path).toEqual([]);
