@@ -59,6 +59,13 @@ function startDev(words: string[], environment: Record<string, string> = {}, pro
   return { child, output, exited, line };
 }
 
+/** The folders of the databases of a process. */
+const foldersOf = (pid: number): string[] =>
+  [...new Set(['/dev/shm', tmpdir()])]
+    .filter((path) => existsSync(path))
+    .flatMap((path) => readdirSync(path))
+    .filter((name) => name.startsWith(`gatehouse-dev-${pid}-`));
+
 const post = (url: string, body: unknown, headers: Record<string, string> = {}) =>
   fetch(url, {
     method: 'POST',
@@ -226,17 +233,19 @@ test('with another address its doors want the printed token (delivery 5)', async
     { authorization: `Bearer ${token}` },
   );
   expect(await signed.json()).toMatchObject({ redirect: expect.stringContaining('code=') });
-  other.child.kill('SIGTERM');
-  expect(await other.exited).toBe(0);
+  other.child.kill('SIGKILL');
+  await other.exited;
+  // the next start removes what is left, with its server
+  expect(foldersOf(other.child.pid!)).toHaveLength(1);
 });
 
 test('the end of its parent ends it, with its database and its folder (delivery 5)', async () => {
   const shell = startDev(['-c', `"${launcher}" dev --config "${file}" & wait`], {}, '/bin/sh');
   const { pid, issuer } = await shell.line();
-  const parents = [...new Set(['/dev/shm', tmpdir()])].filter((path) => existsSync(path));
-  const folders = () =>
-    parents.flatMap((path) => readdirSync(path)).filter((name) => name.startsWith(`gatehouse-dev-${pid}-`));
+  const folders = () => foldersOf(pid);
   expect(folders()).toHaveLength(1);
+  for (const { pid: killed, signalCode } of started)
+    if (signalCode === 'SIGKILL') expect(foldersOf(killed!)).toEqual([]);
   shell.child.kill('SIGKILL');
   await vi.waitUntil(() => folders().length === 0, { timeout: 60_000 });
   await vi.waitUntil(() => !existsSync(`/proc/${pid}`), { timeout: 60_000 });
@@ -308,4 +317,11 @@ test('no other start has a door, whatever its environment says (delivery 5)', as
   const server = startServer({ ...tricks, PORT: String(await freePort()), DATA_DIR: join(folder, 'normal') });
   await server.ready();
   expect(await statuses(server.issuer)).toEqual([404, 404, 404]);
+});
+
+test('SIGTERM ends it, and leaves nothing behind (delivery 5)', async () => {
+  expect(foldersOf(ready.pid)).toHaveLength(1);
+  dev.child.kill('SIGTERM');
+  expect(await dev.exited).toBe(0);
+  expect(foldersOf(ready.pid)).toEqual([]);
 });
