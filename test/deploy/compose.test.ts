@@ -49,8 +49,11 @@ const interpolate = (text: string, variables: Record<string, string>): string =>
 
 /** The services of a file, with the lines of `.env` that its first comment names. */
 function partsOf(kind: Kind, variables: Record<string, string>): Record<string, Part> {
-  const text = readFileSync(fileOf(kind), 'utf8').replaceAll(/^ *#.*$/gm, '');
-  const { services } = parse(interpolate(text, variables), { merge: true }) as { services: Record<string, Written> };
+  const replace = (_key: unknown, value: unknown) =>
+    typeof value === 'string' ? interpolate(value, variables) : value;
+  const text = readFileSync(fileOf(kind), 'utf8');
+  // a variable is replaced in the value that YAML gives: nothing is then an empty value, which the service refuses
+  const { services } = parse(text, replace, { merge: true }) as { services: Record<string, Written> };
   return Object.fromEntries(
     Object.entries(services).map(([name, { environment = {}, ...part }]) => {
       // a name without a value takes that of .env, and is left out where there is none
