@@ -419,6 +419,17 @@ describe('bound tokens', () => {
     expect((await send(`${service.issuer}/user/info`, { headers })).status).toBe(401);
   });
 
+  test('serve no longer once their certificate has expired (RFC 8705 7.1, security R134)', async () => {
+    const { access_token: token } = await tokensOf(bound, own);
+    const expired = authority.sign({ subject, from: -3, to: -1 });
+    // as if the certificate had expired after the issue
+    await service.database.sql(
+      `UPDATE access_tokens SET cnf = jsonb_build_object('x5t#S256', $1::text) WHERE cnf ->> 'x5t#S256' = $2`,
+      [expired.x5t, own.x5t],
+    );
+    expect((await atAlias('/user/info', { by: expired, token: token! })).status).toBe(401);
+  });
+
   test('are not made for a client that does not want them, and such a token serves everywhere (RFC 8705 3.4)', async () => {
     const { access_token: issued } = await tokensOf(t1, own);
     expect((await call(`${service.issuer}/user/info`, { token: issued! })).status).toBe(200);
