@@ -119,8 +119,12 @@ test('a service in good order is well: the doctor exits with 0, has changed noth
     },
   });
   const lines = linesOf(done);
-  expect(lines.filter(({ state }) => state !== 'ok')).toEqual([]);
-  expect([done.code, done.stderr]).toEqual([0, '']);
+  // on an installed server the tests' role is a superuser, and the doctor says so
+  const [role] = await database.sql<{ super: boolean }>(
+    'SELECT rolsuper AS super FROM pg_roles WHERE rolname = current_user',
+  );
+  expect(lines.filter(({ state }) => state !== 'ok').map(({ check }) => check)).toEqual(role!.super ? ['rights'] : []);
+  expect([done.code, done.stderr]).toEqual([role!.super ? 1 : 0, '']);
   for (const name of ['issuer', 'proxy', 'tls', 'headers', 'database', 'mail', 'clock'])
     expect(lines.map(({ check }) => check)).toContain(name);
   expect(mail.mails).toEqual([]);
