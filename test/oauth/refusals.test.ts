@@ -36,7 +36,10 @@ const byName = { token_endpoint_auth_method: 'tls_client_auth' };
 const bySelf = { token_endpoint_auth_method: 'self_signed_tls_client_auth' };
 const localhost = 'http://localhost/cb';
 
-const refused: [RefusalCode, string, Record<string, unknown>, typeof noLocalhost?][] = [
+/** An administrator marked the client. */
+const madeForDevelopment = { admin: true, development: true };
+
+const refused: [RefusalCode, string, Record<string, unknown>, typeof noLocalhost?, typeof madeForDevelopment?][] = [
   ['string', 'scope', { scope: 1 }],
   ['strings', 'request_uris.0', { request_uris: [1] }],
   ['boolean', 'require_pkce', { require_pkce: 'true' }],
@@ -158,6 +161,16 @@ const refused: [RefusalCode, string, Record<string, unknown>, typeof noLocalhost
   ['fapi2.uma', 'uma_profile', { ...fapi2, uma_profile: true }],
   ['fapi2.algorithm', 'id_token_signed_response_alg', { ...fapi2, id_token_signed_response_alg: 'RS256' }],
   ['fapi2.redirect-uri', 'redirect_uris', { ...fapi2, redirect_uris: ['http://127.0.0.1/cb'] }],
+  ['choice.delivery', 'backchannel_token_delivery_mode', { backchannel_token_delivery_mode: 'push' }],
+  ['backchannel.endpoint', 'backchannel_client_notification_endpoint', { backchannel_token_delivery_mode: 'ping' }],
+  ['backchannel.keys', 'jwks', { backchannel_authentication_request_signing_alg: 'ES256' }],
+  [
+    'address.development',
+    'redirect_uris',
+    { redirect_uris: ['http://rp.example/cb'] },
+    noLocalhost,
+    madeForDevelopment,
+  ],
 ];
 const languages = ['en', 'de', 'ar'];
 
@@ -191,8 +204,8 @@ function refusalOf(run: () => unknown): OAuthError {
 
 test.each(refused)(
   '%s is reported at %s, with a message in every language (pages, forms)',
-  (code, member, input, settings = noLocalhost) => {
-    const error = refusalOf(() => parseClientMetadata({ redirect_uris, ...input }, {}, settings));
+  (code, member, input, settings = noLocalhost, options = undefined) => {
+    const error = refusalOf(() => parseClientMetadata({ redirect_uris, ...input }, options, settings));
     expect(error).toBeInstanceOf(OAuthError);
     expect(error.refusal).toMatchObject({ code, member } satisfies Partial<Refusal>);
     expectWords(error);

@@ -12,7 +12,11 @@ const edit = examples['console-client-edit'][1];
 const secrets = { ...examples['console-client-secrets'][1], shown: undefined, form: edit.form };
 const end = examples['console-client-end'][1];
 
-const fieldNames = clientGroups({}, {}).flatMap(({ fields }) => fields.map(({ name }) => name));
+/** The fields that have no sentences of their own. */
+const own = new Set(ownRefusals('console.field').map(({ field }) => field));
+const fieldNames = clientGroups({}, {})
+  .flatMap(({ fields }) => fields.map(({ name }) => name))
+  .filter((name) => !own.has(name));
 /** Each sentence at a field; the form of a client with a document has no other fault at the same time. */
 const codes = refusedCodes.filter((code) => !code.startsWith('document'));
 /** The sentences that one form shows, so that it does not weigh more than a form with a few faults. */
