@@ -141,7 +141,7 @@ export const connections = entity({
       { start: [], trust: true, option: 'authoritative-domain', group: 'accounts', form: list },
     ),
     linking: member(
-      'How an account with the same confirmed address is linked: after a sign-in to it (ask), without asking in the domains that the connection owns (domain), or not at all (never).',
+      'How an account with the same confirmed address is linked: after a sign-in to it (ask), without asking in the domains that the connection owns (domain), or never (never).',
       z.enum(['never', 'ask', 'domain']),
       { start: 'ask', trust: true, group: 'accounts', form: { kind: 'radio', choices: ['ask', 'domain', 'never'] } },
     ),

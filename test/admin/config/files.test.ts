@@ -195,7 +195,7 @@ test('an export that is applied to an empty service is the same there, byte for 
   // the former service comes under its own file, and nothing of it changes
   const taken = await run(former, 'plan', file);
   // this test gave the client by which it calls the service another secret
-  expect(taken.stdout).toMatch(/0 to create, 1 to change, 0 to delete, 36 to take over\.\n$/);
+  expect(taken.stdout).toMatch(/0 to create, 1 to change, 0 to delete, 37 to take over\.\n$/);
   expect(await run(former, 'apply', file)).toMatchObject({ code: 0 });
   expect(await eventsOf(former, 'client.updated')).toEqual([]);
   expect(await run(former, 'plan', file)).toMatchObject({ code: 0 });
