@@ -102,6 +102,7 @@ let applications = 0;
 export class SamlApplication {
   readonly service: TestService;
   readonly clientId: string;
+  readonly name: string;
   readonly entityId: string;
   readonly acsUri: string;
   readonly sloUri: string;
@@ -110,6 +111,7 @@ export class SamlApplication {
   constructor(service: TestService, clientId: string, name: string, keys: KeyPair) {
     this.service = service;
     this.clientId = clientId;
+    this.name = name;
     this.entityId = `https://${name}.example/metadata`;
     this.acsUri = `https://${name}.example/acs`;
     this.sloUri = `https://${name}.example/slo`;

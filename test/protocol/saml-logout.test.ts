@@ -140,5 +140,5 @@ test('the page after a sign-out names the applications that may still be open, s
   const { agent } = await signedIn();
   const page = await agent.submit(await agent.get('/logout'), { decision: 'sign-out' });
   expect(page.body).toContain('You might still be signed in to these applications');
-  expect(page.body).toContain('sp-1');
+  expect(page.body).toContain(`<bdi>${sp.name}</bdi>`);
 });

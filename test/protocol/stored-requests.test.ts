@@ -1,6 +1,8 @@
 // Waiting authorization requests are limited in size and per network, so that requests without a cookie cannot fill the database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually, withoutLimits } from '../helpers/grants.ts';
+import { payment, paymentDeclaration, paymentType } from '../helpers/authorization-details.ts';
+import { made } from '../helpers/exchange.ts';
+import { adminToken, eventually, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, pkce, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
@@ -60,11 +62,6 @@ describe('the size of a request', () => {
     ['9 KiB of letters of two bytes', () => ({ login_hint: 'é'.repeat(4_500) }), false],
     ['9 KiB in two members', () => ({ login_hint: 'h'.repeat(4_500), ui_locales: 'd'.repeat(4_500) }), false],
     ['12 KiB with claims', () => ({ claims: '{}', login_hint: 'h'.repeat(12_000) }), true],
-    [
-      '12 KiB with authorization_details',
-      () => ({ authorization_details: '[]', login_hint: 'h'.repeat(12_000) }),
-      true,
-    ],
     ['17 KiB with claims', () => ({ claims: '{}', login_hint: 'h'.repeat(17_000) }), false],
     ['a request object with 9 KiB', () => object({ login_hint: 'h'.repeat(9_000) }), true],
     ['a request object with 17 KiB', () => object({ login_hint: 'h'.repeat(17_000) }), false],
@@ -85,6 +82,26 @@ describe('the size of a request', () => {
     if (!good) expect((await stored(service))[0]!.bytes).toBeLessThan(1000);
     const end = responseParameters(await newBrowser.signIn(user, login));
     expect(end).toMatchObject(good ? { code: expect.any(String) } : { error: 'invalid_request', state: 's' });
+  });
+
+  test('12 KiB with authorization_details: stored, and shown at consent (security R119, RFC 9396 2)', async () => {
+    const token = await adminToken(service);
+    await made(service, token, 'authorization-details-types', paymentDeclaration);
+    const payer = await service.createClient({ authorization_details_types: [paymentType] });
+    const sent = {
+      ...form({ authorization_details: JSON.stringify([payment]), login_hint: 'h'.repeat(12_000) }),
+      client_id: payer.clientId,
+      redirect_uri: payer.redirectUri,
+    };
+    const agent = new UserAgent(service);
+    await agent.signIn(user);
+    expect((await agent.follow(await agent.post('/authorize', sent))).body).toContain(payment.payee.iban);
+    const pushed = await fetch(`${service.instances[1]}/par`, {
+      method: 'POST',
+      headers: { authorization: payer.basic },
+      body: new URLSearchParams(sent),
+    });
+    expect(pushed.status).toBe(201);
   });
 });
 
