@@ -605,7 +605,7 @@ const events: Record<AuditEventType, string> = {
   'device.approved': 'A user entered the code of a device and allowed the request. The detail has the scopes',
   'device.denied': 'A user refused it',
   'backchannel.requested':
-    'A client sent a backchannel request. The detail has the scopes. Without a user it reaches nobody',
+    'A client sent a backchannel request. The detail has the scopes. Without a user it reaches no account',
   'backchannel.approved': 'A user allowed a backchannel request in the account. The detail has the scopes',
   'backchannel.denied': 'A user refused it',
   'backchannel.ping_failed':
