@@ -144,6 +144,7 @@ async function fill(): Promise<{ sql: string; known: ReleasedDatabase }> {
     sql: sql.replace(/^\\.*\n/gm, ''),
     known: {
       version,
+      commit: execFileSync('git', ['-C', import.meta.dirname, 'rev-parse', 'HEAD'], { encoding: 'utf8' }).trim(),
       dumpedAt: new Date().toISOString(),
       secretKey,
       secretKeyId: parseSecretKey(secretKey).id,

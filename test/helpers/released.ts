@@ -13,6 +13,8 @@ const parts = ['bin', 'src', 'templates', 'migrations', 'package.json', '.env.ex
 /** What the database of a release holds. */
 export interface ReleasedDatabase {
   version: string;
+  /** The commit whose code filled the database. */
+  commit: string;
   /** The times in the dump are shifted from here to the present. */
   dumpedAt: string;
   secretKey: string;
@@ -45,18 +47,20 @@ function isPast(version: string): boolean {
   return installedVersion() !== version || (hasSection && !isEmpty);
 }
 
-const hasTag = (version: string): boolean =>
-  spawnSync('git', ['-C', root, 'rev-parse', '--quiet', '--verify', `refs/tags/v${version}`]).status === 0;
+const exists = (revision: string): boolean =>
+  spawnSync('git', ['-C', root, 'cat-file', '-e', `${revision}^{commit}`]).status === 0;
 
 /**
- * Unpacks the code of a released version into the folder; before its release that is the code of this tree.
- * @throws Error for a clone without the tag
+ * Unpacks the code of a released version into the folder, by its tag, or in a clone without tags by its commit. Before the release a clone without
+ * history takes the code of this tree.
+ * @throws Error for a clone that has neither
  */
 export function unpackReleased(version: string, folder: string): string {
   const tree = join(folder, version);
   mkdirSync(tree);
-  if (hasTag(version)) {
-    const archive = ['-C', root, 'archive', `v${version}`, ...parts];
+  const revision = [`v${version}`, releasedDatabase(version).commit].find(exists);
+  if (revision !== undefined) {
+    const archive = ['-C', root, 'archive', revision, ...parts];
     execFileSync('tar', ['-x', '-C', tree], { input: execFileSync('git', archive, { maxBuffer: 2 ** 28 }) });
   } else if (isPast(version)) throw new Error(`this clone lacks the tag v${version}: git fetch --tags --unshallow`);
   else for (const part of parts) execFileSync('cp', ['-a', join(root, part), tree]);
