@@ -61,9 +61,9 @@ const soleImporters: Record<string, (file: string) => boolean> = {
   '@opentelemetry/otlp-transformer': (file) => file === 'outbound/tracing.ts',
   '@opentelemetry/resources': (file) => file === 'outbound/tracing.ts',
   nodemailer: (file) => file === 'outbound/mail-transport.ts',
-  'xml-crypto': (file) => file.startsWith('saml/'),
-  'xml-encryption': (file) => file.startsWith('saml/'),
-  '@xmldom/xmldom': (file) => file.startsWith('saml/'),
+  'xml-crypto': (file) => file === 'saml/libraries.ts',
+  'xml-encryption': (file) => file === 'saml/libraries.ts',
+  '@xmldom/xmldom': (file) => file === 'saml/libraries.ts',
   '@peculiar/x509': (file) => file === 'saml/certificates.ts',
   'request-filtering-agent': (file) => file === 'outbound/guarded-fetch.ts',
 };

@@ -1,6 +1,6 @@
 // Signs an element of our own messages by RSA-SHA256, with the signature as its child (SAML Core 5.4).
 import type { KeyObject } from 'node:crypto';
-import { SignedXml } from 'xml-crypto';
+import { xmlSignatures } from './libraries.ts';
 import { enveloped, exclusive, ns } from './names.ts';
 
 export const signingAlgorithm = 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256';
@@ -17,6 +17,7 @@ export interface SigningKey {
  */
 export function signElement(xml: string, id: string, { privateKey, certificate }: SigningKey): string {
   if (!/^[A-Za-z_][\w.-]*$/.test(id)) throw new TypeError('an id of another form');
+  const { SignedXml } = xmlSignatures();
   const signed = new SignedXml({
     privateKey,
     publicCert: certificate,

@@ -1,5 +1,5 @@
 // Parses an admitted XML text, and gives its elements as plain values: names by namespace, attributes, children and text.
-import { DOMParser } from '@xmldom/xmldom';
+import { xmlParser } from '../libraries.ts';
 import { SamlRefused } from '../refused.ts';
 import { admitted, decoded } from './bounds.ts';
 
@@ -30,6 +30,7 @@ export function parseXml(given: Uint8Array | string, options: { comments?: boole
   const refuse = (cause?: unknown): never => {
     throw new SamlRefused('form', 'the message is not well-formed', cause);
   };
+  const { DOMParser } = xmlParser();
   const parser = new DOMParser({ errorHandler: { warning: refuse, error: refuse, fatalError: refuse } });
   const nodes = new WeakMap<XmlElement, Node>();
   const root = parser.parseFromString(text, 'text/xml').documentElement as Element | null;

@@ -1,6 +1,6 @@
 // Decrypts an assertion that was encrypted for this service, and encrypts one: AES-GCM with RSA-OAEP only (federation 9).
 import type { KeyObject } from 'node:crypto';
-import { createRequire } from 'node:module';
+import { xmlEncryption } from '../libraries.ts';
 import { ns } from '../names.ts';
 import { SamlRefused } from '../refused.ts';
 import { element } from '../writer.ts';
@@ -13,13 +13,6 @@ export const contentAlgorithms = [
 ] as const;
 export const keyAlgorithm = 'http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p';
 const sha1 = 'http://www.w3.org/2000/09/xmldsig#sha1';
-
-type Done = (error: Error | null, result?: string) => void;
-/** What this file uses of the package, which has no types of its own. */
-const { decrypt, encrypt } = createRequire(import.meta.url)('xml-encryption') as {
-  decrypt(xml: string, options: { key: string; disallowDecryptionWithInsecureAlgorithm: true }, done: Done): void;
-  encrypt(content: string, options: Record<string, unknown>, done: Done): void;
-};
 
 const refused = (message: string) => new SamlRefused('signature', message);
 
@@ -43,7 +36,7 @@ export async function decryptedAssertion(encrypted: XmlElement, keys: readonly K
   const text = standardForm(encrypted);
   for (const key of keys) {
     const found = await new Promise<string | undefined>((resolve) =>
-      decrypt(
+      xmlEncryption().decrypt(
         text,
         { key: key.export({ type: 'pkcs8', format: 'pem' }).toString(), disallowDecryptionWithInsecureAlgorithm: true },
         (error, result) => resolve(error ? undefined : result),
@@ -100,7 +93,7 @@ export async function encryptedAssertion(
   publicKey: KeyObject,
 ): Promise<string> {
   const data = await new Promise<string>((resolve, reject) =>
-    encrypt(
+    xmlEncryption().encrypt(
       assertion,
       {
         rsa_pub: publicKey.export({ type: 'spki', format: 'pem' }),

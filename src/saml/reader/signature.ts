@@ -1,6 +1,6 @@
 // Verifies XML signatures by pinned keys, and reads only the bytes that a signature covers (federation FR20 to FR23).
 import { constants, type KeyObject, verify } from 'node:crypto';
-import { ExclusiveCanonicalization, findAncestorNs, SignedXml } from 'xml-crypto';
+import { xmlSignatures } from '../libraries.ts';
 import { enveloped, exclusive, ns } from '../names.ts';
 import { SamlRefused } from '../refused.ts';
 import { childOf, elementsOf, isNamed, type ParsedXml, parseXml, uriOf, type XmlElement } from './elements.ts';
@@ -89,6 +89,7 @@ export function verifiedBySignature(
  * more than its parse (federation FR24).
  */
 function signerOf({ nodeOf }: ParsedXml, signature: XmlElement, keys: readonly KeyObject[]): KeyObject | undefined {
+  const { ExclusiveCanonicalization, findAncestorNs } = xmlSignatures();
   const info = part(signature, 'SignedInfo');
   const algorithm = algorithmOf(part(info, 'SignatureMethod'))!;
   // the package asks for a document, and takes every node
@@ -99,6 +100,7 @@ function signerOf({ nodeOf }: ParsedXml, signature: XmlElement, keys: readonly K
 }
 
 function verifiedBytes({ text, nodeOf }: ParsedXml, signature: XmlElement, key: KeyObject): string | undefined {
+  const { SignedXml } = xmlSignatures();
   const signed = new SignedXml({ publicCert: key, getCertFromKeyInfo: () => null });
   signed.SignatureAlgorithms = verifiers;
   try {
