@@ -263,6 +263,7 @@ const listed = [
   'GET /device',
   'GET /end-session',
   'GET /error',
+  'GET /errors',
   'GET /health/live',
   'GET /health/ready',
   'GET /invitation',

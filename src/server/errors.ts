@@ -4,6 +4,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { PasswordQueueFull } from '../domain/rate-limits/password-queue.ts';
 import { DatabaseUnavailable, isForeignKeyViolation, isInvalidValue } from '../database/database.ts';
 import { dpopAlgorithms } from '../oauth/dpop-proof.ts';
+import { errorUri } from '../oauth/error-meanings.ts';
 import { type ErrorCode, OAuthError } from '../oauth/errors.ts';
 
 /** The refusal of a request that the service cannot answer now, although the request may be valid (security R79, R108). */
@@ -54,13 +55,28 @@ export function jsonErrors(error: unknown, request: FastifyRequest, reply: Fasti
   return reply.send(jsonRefusal(toOAuthError(error), request, reply));
 }
 
-/** Sends the same response from a handler, which is cheaper than an error that Fastify passes to the error handler. */
-export function jsonRefusal(refusal: OAuthError, request: FastifyRequest, reply: FastifyReply): object {
+/** The error handler of the endpoints whose errors RFC 6749 5.2 defines: the same, with `error_uri`. */
+export const oauthErrors =
+  (issuer: string) =>
+  (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+    reply.send(jsonRefusal(toOAuthError(error), request, reply, issuer));
+
+/**
+ * Sends the same response from a handler, which is cheaper than an error that Fastify passes to the error handler.
+ * @param issuer whose page explains the error; undefined for a body without `error_uri`
+ */
+export function jsonRefusal(
+  refusal: OAuthError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  issuer?: string,
+): object {
   const reference = logRefusal(refusal, request);
   noStore(reply).code(refusal.status).headers(refusal.headers);
   return {
     error: refusal.code,
     error_description: refusal.status >= 500 ? `${refusal.description} (reference ${reference})` : refusal.description,
+    ...(issuer !== undefined && { error_uri: errorUri(issuer, refusal.code) }),
     ...refusal.parameters,
   };
 }

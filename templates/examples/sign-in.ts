@@ -162,6 +162,15 @@ export const signInExamples: Examples<SignInPages> = {
     { signOutUri: '/logout' },
     { client, signOutUri: '/logout', againUri: 'https://wiki.example.com/' },
   ],
+  'error-codes': [
+    { codes: [] },
+    {
+      codes: [
+        { code: 'invalid_grant', meaning: ['The code is unknown'] },
+        { code: 'login_required', meaning: ['', 'prompt=none', ', but no user is signed in'] },
+      ],
+    },
+  ],
   error: [
     { kind: 'server', reference: '' },
     { kind: 'request', reference: '7F3K-9QXD', client },

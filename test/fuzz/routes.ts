@@ -790,6 +790,7 @@ export const routes: Record<string, Route> = {
   },
   'GET /end-session': { query: { request: ['@end_session'] }, cookies: byCookie, statuses: [302, 401, 403] },
   'GET /error': { statuses: [400] },
+  'GET /errors': readOnly,
   'GET /health/live': readOnly,
   'GET /openapi.json': readOnly,
   'GET /health/ready': readOnly,

@@ -340,6 +340,7 @@ describe('sign-in for a pushed request', () => {
     expect(responseParameters(await openRequest(name, browser))).toEqual({
       error: 'login_required',
       error_description: expect.any(String),
+      error_uri: `${service.issuer}/errors#login_required`,
       state: 's',
       iss: service.issuer,
     });

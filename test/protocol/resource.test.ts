@@ -31,7 +31,11 @@ const both: [string, string][] = [
   ['resource', first],
   ['resource', second],
 ];
-const refusal = { error: 'invalid_target', error_description: 'name one resource: request a separate token for each' };
+const refusal = {
+  error: 'invalid_target',
+  error_description: 'name one resource: request a separate token for each',
+  error_uri: expect.stringMatching(/\/errors#invalid_target$/),
+};
 
 test('one resource becomes the audience of the tokens (RFC 8707 2.2)', async () => {
   const { access_token } = await obtainTokens(service, client, await service.createUser(), { resource: first });

@@ -137,7 +137,9 @@ test('7 every JSON error: error and error_description, 405 with Allow, and no in
   expect(answers.map(({ status }) => status)).toEqual([405, 404, 415, 400, 401, 400, 431]);
   expect(answers[0]!.headers.get('allow')).toBe('POST');
   for (const { body } of answers) {
-    expect(body).toEqual(wellFormed);
+    const { error_uri: uri = body['error'], ...members } = body;
+    expect(members).toEqual(wellFormed);
+    expect(uri).toMatch(new RegExp(`(^|/errors#)${String(members['error'])}$`));
     expect(JSON.stringify(body)).not.toMatch(/ at .*:\d+|SELECT|node_modules|\/src\//);
   }
 });

@@ -1,7 +1,8 @@
-// Serves the assets of the pages, the page to which clients may send browsers (/error), and a page again in another language (POST /language).
+// Serves the assets of the pages, the pages to which clients may send browsers (/error) and developers (/errors), and a page again in another language (POST /language).
 import type { FastifyInstance } from 'fastify';
 import { type AppearanceService, brandPath } from '../../domain/appearance/appearance.ts';
-import { notFound } from '../../oauth/errors.ts';
+import { errorMeanings, errorsPath } from '../../oauth/error-meanings.ts';
+import { errorCodes, notFound } from '../../oauth/errors.ts';
 import { text } from '../../oauth/text.ts';
 import { previewStylesheet } from '../../pages/preview.ts';
 import type { PageRenderer } from '../../pages/renderer.ts';
@@ -75,4 +76,7 @@ export async function pagesEndpoint(
   app.get('/error', (request, reply) =>
     pages.send(request, reply, 'error', { kind: 'request', reference: '' }, { status: 400 }),
   );
+
+  const codes = errorCodes.map((code) => ({ code, meaning: errorMeanings[code].split('`') }));
+  app.get(errorsPath, (request, reply) => pages.send(request, reply, 'error-codes', { codes }));
 }

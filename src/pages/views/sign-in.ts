@@ -152,6 +152,8 @@ export interface SignInPages {
   };
   /** Confirms the sign-out of one protected site; the session goes on until `signOutUri` ends it. */
   'site-signed-out': { client?: ClientView; signOutUri: string; againUri?: string };
+  /** What each error code means, for developers. Every second part of a meaning is a name of the wire. */
+  'error-codes': { codes: { code: string; meaning: string[] }[] };
   /** An error that no form could correct. `kind` is a key under `error.kind.` of the catalogue. */
   error: {
     kind:

@@ -1,6 +1,6 @@
 // Serves POST /par, which stores an authorization request that a client pushes before the browser arrives (RFC 9126).
 import type { FastifyInstance } from 'fastify';
-import { jsonErrors, noStore } from '../../server/errors.ts';
+import { noStore, oauthErrors } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
 import { singleValued } from '../../server/parameters.ts';
@@ -33,7 +33,7 @@ export async function pushedAuthorizationRequestEndpoint(
   const context = verificationContext(options);
   const stored = createStoredRequests(options);
   await onlyForms(app);
-  app.setErrorHandler(jsonErrors);
+  app.setErrorHandler(oauthErrors(config.issuer));
 
   app.post('/par', async (request, reply) => {
     const client = await authenticateClient(request, { allowPublic: true });

@@ -1,5 +1,6 @@
 // Verifies, answers and refuses the requests of OAuth and OpenID Connect clients for the interaction.
 import type { RelyingParty } from '../../interaction/relying-party.ts';
+import { errorUri } from '../../oauth/error-meanings.ts';
 import { AuthorizationError } from '../../oauth/errors.ts';
 import { sectorIdentifier } from '../../oauth/subject-type.ts';
 import { createIssue, type IssueDependencies } from './issue.ts';
@@ -60,7 +61,7 @@ export function authorizationParty(options: AuthorizationPartyDependencies): Rel
       const { code, description, target } = error;
       request.log.info({ code, description }, 'authorization refused');
       const send = await prepareResponse(request, reply, target);
-      await send({ error: code, error_description: description });
+      await send({ error: code, error_description: description, error_uri: errorUri(options.config.issuer, code) });
       return true;
     },
 

@@ -16,7 +16,7 @@ import { permittedScope } from '../../sender-constraint/audience.ts';
 import { findDetails, findTargetsOf } from '../../sender-constraint/authorization-details.ts';
 import type { Dpop } from '../../sender-constraint/dpop.ts';
 import type { AuditTrail } from '../../server/audit.ts';
-import { jsonErrors, noStore } from '../../server/errors.ts';
+import { noStore, oauthErrors } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { onlyWhere } from '../../server/switched-off.ts';
 import { BackchannelRequestRefused, readBackchannelRequest } from '../../tokens/backchannel-request.ts';
@@ -56,7 +56,7 @@ export async function backchannelAuthenticationEndpoint(
 ): Promise<void> {
   const { issuer } = config;
   await onlyForms(app);
-  app.setErrorHandler(jsonErrors);
+  app.setErrorHandler(oauthErrors(config.issuer));
   onlyWhere(app, isOffered(config, grantTypeOf(cibaGrant)), 'this service does not offer backchannel authentication');
 
   app.post('/bc-authorize', async (request, reply) => {

@@ -14,7 +14,7 @@ import { permittedScope } from '../../sender-constraint/audience.ts';
 import { findDetails, findTargetsOf } from '../../sender-constraint/authorization-details.ts';
 import type { Dpop } from '../../sender-constraint/dpop.ts';
 import type { AuditTrail } from '../../server/audit.ts';
-import { jsonErrors, noStore } from '../../server/errors.ts';
+import { noStore, oauthErrors } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { onlyWhere } from '../../server/switched-off.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
@@ -46,7 +46,7 @@ export async function deviceAuthorizationEndpoint(
   { config, store, secretBox, authenticateClient, dpop, audit }: DeviceAuthorizationDependencies,
 ): Promise<void> {
   await onlyForms(app);
-  app.setErrorHandler(jsonErrors);
+  app.setErrorHandler(oauthErrors(config.issuer));
   onlyWhere(
     app,
     isOffered(config, grantTypeOf(deviceGrant)),

@@ -1,7 +1,8 @@
 // Serves POST /revoke: a client revokes a token of its own (RFC 7009).
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { jsonErrors, noStore } from '../../server/errors.ts';
+import type { Config } from '../../config.ts';
+import { noStore, oauthErrors } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
@@ -23,6 +24,7 @@ const revocable: readonly string[] = [
 ] satisfies Revocable[];
 
 interface RevocationDependencies {
+  config: Pick<Config, 'issuer'>;
   store: Pick<Store, 'revocation'>;
   tokens: Pick<TokenService, 'accessTokenHash'>;
   authenticateClient: AuthenticateClient;
@@ -31,10 +33,10 @@ interface RevocationDependencies {
 
 export async function revocationEndpoint(
   app: FastifyInstance,
-  { store, tokens, authenticateClient, audit }: RevocationDependencies,
+  { config, store, tokens, authenticateClient, audit }: RevocationDependencies,
 ): Promise<void> {
   await onlyForms(app);
-  app.setErrorHandler(jsonErrors);
+  app.setErrorHandler(oauthErrors(config.issuer));
 
   app.post('/revoke', async (request, reply) => {
     const client = await authenticateClient(request, { allowPublic: true, disabledStatus: 403 });

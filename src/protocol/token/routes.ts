@@ -27,7 +27,7 @@ import { type Keys, keysOf } from '../../sender-constraint/certificate.ts';
 import type { Dpop } from '../../sender-constraint/dpop.ts';
 import type { ClientCertificates } from '../../server/client-certificate.ts';
 import type { AuditTrail } from '../../server/audit.ts';
-import { jsonErrors, noStore } from '../../server/errors.ts';
+import { noStore, oauthErrors } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import type { Metrics } from '../../server/metrics.ts';
 import { clientAddress } from '../../server/network.ts';
@@ -102,7 +102,7 @@ export async function tokenEndpoint(
   const grantTypes = new Map(options.grantTypes.map((grantType) => [grantType.name, grantType]));
   const forPublic = new Set(namesOf(options.grantTypes.filter(({ name }) => grantTypeOf(name).allowsPublic)));
   await onlyForms(app);
-  app.setErrorHandler(jsonErrors);
+  app.setErrorHandler(oauthErrors(config.issuer));
 
   app.post('/token', async (request, reply) => {
     const { grant_type: name } = readParameters(grantTypeParameter, request.body);
