@@ -169,6 +169,7 @@ attack(
       expect(front(page.location)).toEqual({
         error: 'login_required',
         error_description: expect.any(String) as string,
+        error_uri: `${service().issuer}/errors#login_required`,
         state: 's',
         iss: service().issuer,
       });
