@@ -24,7 +24,7 @@ async function refused(path: string, form: Record<string, string>) {
   return (await answer.json()) as Record<string, string>;
 }
 
-test('each endpoint whose errors RFC 6749 defines says where its error is explained (RFC 6749 5.2, protocols section 6.6)', async () => {
+test('each endpoint whose errors RFC 6749 defines says where its error is explained (RFC 6749 5.2, decisions section 7)', async () => {
   const requests: [path: string, form: Record<string, string>][] = [
     ['/token', { grant_type: 'authorization_code', code: 'nonsense', redirect_uri: client.redirectUri }],
     ['/token', { grant_type: 'urn:example:teleport' }],
@@ -44,7 +44,7 @@ test('each endpoint whose errors RFC 6749 defines says where its error is explai
 });
 
 test.each(['query', 'fragment', 'form_post'])(
-  'an authorization response with an error says so by %s (RFC 6749 4.1.2.1, protocols section 6.6)',
+  'an authorization response with an error says so by %s (RFC 6749 4.1.2.1, decisions section 7)',
   async (mode) => {
     const url = authorizationUrl(service.issuer, client, { prompt: 'none', response_mode: mode });
     const page = await new UserAgent(service).get(url);
@@ -56,7 +56,7 @@ test.each(['query', 'fragment', 'form_post'])(
   },
 );
 
-test('the page has an anchor and a sentence for each code of the service, in each language (protocols section 6.6, RFC 6749 5.2)', async () => {
+test('the page has an anchor and a sentence for each code of the service, in each language (decisions section 7, RFC 6749 5.2)', async () => {
   for (const language of ['en', 'ar']) {
     const page = await fetch(`${service.issuer}/errors`, { headers: { 'accept-language': language } });
     expect(page.status).toBe(200);
