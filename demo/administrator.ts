@@ -18,6 +18,7 @@ import type { BankRegistration } from './bank.ts';
 import type { Registered } from './registration.ts';
 import type { SiteRegistration } from './protected-site.ts';
 import type { Registration } from './relying-party.ts';
+import type { SamlRegistration } from './saml-application.ts';
 
 /** The demonstration cannot continue; the message is one sentence for the user who started it. */
 export class DemoError extends Error {}
@@ -31,6 +32,8 @@ export interface Notes {
   deviceRegistration?: Registered | undefined;
   /** The bank's registration, with its private key. */
   bankRegistration?: BankRegistration | undefined;
+  /** The SAML application's registration, with its private key. */
+  samlRegistration?: SamlRegistration | undefined;
   /** The protected site's registration, with the secret of its proxy. */
   siteRegistration?: SiteRegistration | undefined;
   /** The passwords of the sample users that the demonstration created, by user name. */

@@ -20,6 +20,7 @@ import { startDevice } from './device.ts';
 import { startMcpServer } from './mcp-server.ts';
 import { startProtectedSite } from './protected-site.ts';
 import { startRelyingParty } from './relying-party.ts';
+import { startSamlApplication } from './saml-application.ts';
 
 /** The started programs, in the order of their start; ended in reverse order. */
 const started: { stop(): Promise<void> }[] = [];
@@ -44,6 +45,7 @@ try {
   const devicePort = portSetting('DEMO_DEVICE_PORT', 3003);
   const mcpPort = portSetting('DEMO_MCP_PORT', 3004);
   const bankPort = portSetting('DEMO_BANK_PORT', 3005);
+  const samlPort = portSetting('DEMO_SAML_PORT', 3006);
   if (!['localhost', '127.0.0.1', '[::1]'].includes(new URL(config.issuer).hostname)) {
     throw new DemoError('The demonstration makes a sample user: run it without BASE_URL, on this computer only.');
   }
@@ -104,6 +106,14 @@ try {
   });
   started.push(bank);
   keep({ bankRegistration: bank.registration });
+  const library = await startSamlApplication({
+    issuer: config.issuer,
+    port: samlPort,
+    environment: process.env,
+    registration: notes.samlRegistration,
+  });
+  started.push(library);
+  keep({ samlRegistration: library.registration });
   const site = await startProtectedSite({
     issuer: config.issuer,
     environment: process.env,
@@ -136,6 +146,7 @@ try {
           : `    The television is missing, because the service that runs already has DEVICE_GRANT=off: start that service with DEVICE_GRANT=on, and then this demonstration again`,
         `    ${mcp.resource}  an MCP server: add this address to an MCP client, and approve the client at ${config.issuer}/admin`,
         `    ${bank.url}  a bank, whose stolen tokens would be worth nothing (FAPI 2.0)`,
+        `    ${library.url}  a library that speaks SAML 2.0`,
         site
           ? `    ${site.url}  a wiki without a sign-in of its own, behind a proxy (the browser warns of its certificate)`
           : '    The protected site is missing, because it needs the port 443: run the demonstration as a user who may listen there',

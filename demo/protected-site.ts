@@ -1,11 +1,10 @@
 // Runs a sample wiki without a sign-in of its own, and the proxy in front of it that asks the service about each request, as Traefik does.
-import { execFile } from 'node:child_process';
 import { request as send, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { makeKeyWithCertificate } from '../src/saml/certificates.ts';
+import { type ListedClient, runCommand } from './commands.ts';
 import { frame, html, problemPage } from './views.ts';
+import { assets } from './web.ts';
 
 /** The site, as the demonstration stores it. */
 export interface SiteRegistration {
@@ -24,20 +23,19 @@ const name = 'Harbour Wiki';
 const host = 'wiki.localhost';
 /** The hosts of protected sites have no port. */
 const port = 443;
-const launcher = join(import.meta.dirname, '../bin/gatehouse');
-const run = promisify(execFile);
 
 /** Creates the site by the command that an administrator uses. One that exists gets another secret, unless its secret is known. */
 async function register(environment: NodeJS.ProcessEnv, known?: SiteRegistration): Promise<SiteRegistration> {
-  const command = async (...args: string[]): Promise<unknown> =>
-    JSON.parse((await run(launcher, [...args, '--json'], { env: environment })).stdout);
-  const all = (await command('client', 'list', '--search', host)) as { client_id: string; hosts?: string[] }[];
+  const all = await runCommand<ListedClient[]>(environment, 'client', 'list', '--search', host);
   const existing = all.find(({ hosts }) => hosts?.includes(host));
   if (existing && existing.client_id === known?.clientId) return known;
-  const made = await (existing
-    ? command('client', 'new-secret', existing.client_id)
-    : command('client', 'create', '--kind', 'proxy', '--name', name, '--host', host));
-  const { client_id: clientId, proxy_secret: secret } = made as { client_id: string; proxy_secret: string };
+  const made = await runCommand<ListedClient>(
+    environment,
+    ...(existing
+      ? ['client', 'new-secret', existing.client_id]
+      : ['client', 'create', '--kind', 'proxy', '--name', name, '--host', host]),
+  );
+  const { client_id: clientId, proxy_secret: secret = '' } = made;
   return { clientId, secret };
 }
 
@@ -49,6 +47,8 @@ export async function startProtectedSite(options: {
   issuer: string;
   environment: NodeJS.ProcessEnv;
   registration: SiteRegistration | undefined;
+  /** Instead of that of https. */
+  listenAt?: number;
 }): Promise<ProtectedSite | undefined> {
   const { privateKey, certificate } = await makeKeyWithCertificate(host, new Date());
   const key = privateKey.export({ type: 'pkcs8', format: 'pem' });
@@ -61,7 +61,7 @@ export async function startProtectedSite(options: {
     });
   });
   const isListening = await new Promise<boolean>((resolve) => {
-    server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
+    server.once('error', () => resolve(false)).listen(options.listenAt ?? port, '127.0.0.1', () => resolve(true));
   });
   if (!isListening) return undefined;
   registration = await register(options.environment, registration);
@@ -84,7 +84,7 @@ export async function startProtectedSite(options: {
     const answer = isOwn
       ? await ask(url, { ...kept, ...secret, host: headers.host ?? '' })
       : await ask('/forward-auth/traefik', { ...kept, ...secret, ...question });
-    if (!isOwn && answer.statusCode === 200) return wiki(answer, outgoing);
+    if (!isOwn && answer.statusCode === 200) return wiki(`${method} ${url}`, answer, outgoing);
     const { location, 'set-cookie': cookies } = answer.headers;
     outgoing.writeHead(answer.statusCode ?? 503, {
       'cache-control': 'no-store',
@@ -114,27 +114,45 @@ export async function startProtectedSite(options: {
 }
 
 /** The wiki: it knows its user only by the headers that the proxy passes on. */
-function wiki({ headers }: IncomingMessage, outgoing: ServerResponse): void {
+function wiki(target: string, { headers }: IncomingMessage, outgoing: ServerResponse): void {
+  const asset = assets[target];
+  outgoing.writeHead(200, {
+    'content-type': asset?.type ?? 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'content-security-policy': `default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'`,
+  });
+  if (asset) return void outgoing.end(asset.body);
   const read = (header: string) => decodeURIComponent(String(headers[header] ?? ''));
   const names = ['remote-user', 'remote-name', 'remote-email', 'remote-groups'];
-  outgoing.writeHead(200, {
-    'content-type': 'text/html; charset=utf-8',
-    'cache-control': 'no-store',
-    'content-security-policy': `default-src 'none'; base-uri 'none'; frame-ancestors 'none'`,
-  });
   outgoing.end(
     frame(
-      { application: name, title: 'Home' },
-      html`<h1>Hello, ${read('remote-name') || read('remote-user')}</h1>
-        <p>This wiki has no sign-in. Its proxy asked the service about your request, and passed these headers on.</p>
-        <dl>
-          ${names.map(
-            (header) =>
-              html`<dt><code>${header}</code></dt>
-                <dd>${read(header) || 'none'}</dd>`,
-          )}
-        </dl>
-        <p><a href="/.gatehouse/sign-out">Sign out of the wiki</a></p>`,
+      { application: name, title: 'Home', wide: true },
+      html`<div class="card">
+        <div class="head">
+          <h1>Hello, <bdi>${read('remote-name') || read('remote-user')}</bdi></h1>
+          <a class="button" href="/.gatehouse/sign-out">Sign out</a>
+        </div>
+        <p class="lead">
+          This wiki has no sign-in. Its proxy asked the service about your request, and passed these headers on.
+        </p>
+        <table class="claims">
+          <thead>
+            <tr>
+              <th scope="col">Header</th>
+              <th scope="col">Value</th>
+            </tr>
+          </thead>
+          <tbody>
+            ${names.map(
+              (header) =>
+                html`<tr>
+                  <th scope="row">${header}</th>
+                  <td>${read(header) || 'none'}</td>
+                </tr>`,
+            )}
+          </tbody>
+        </table>
+      </div>`,
     ),
   );
 }

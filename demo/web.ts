@@ -1,4 +1,4 @@
-// Does what both sample applications need: listens on this computer, answers with strict headers, and keeps sessions in memory.
+// Does what the sample applications need: listens on this computer, answers with strict headers, and keeps sessions in memory.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -15,21 +15,26 @@ export interface WebApplication {
   issuer: string;
   /** By method and path, as in "GET /callback". */
   routes: Record<string, Handler>;
+  /** The routes to which other sites may post a form. */
+  fromOtherSites?: readonly string[];
   /** The error, as one sentence for the user. */
   explain(error: unknown): string;
 }
 
 const maxSessions = 1000;
+/** Bytes. */
+const maxForm = 128 * 1024;
 
 const file = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8');
-const assets: Record<string, { type: string; body: string }> = {
+/** By method and path: what every page needs. */
+export const assets: Record<string, { type: string; body: string }> = {
   'GET /style.css': { type: 'text/css; charset=utf-8', body: file('style.css') },
   'GET /logo.svg': { type: 'image/svg+xml', body: file('logo.svg') },
 };
 
 /** @throws the system's error when the port is taken */
 export async function listen(application: WebApplication): Promise<{ url: string; stop(): Promise<void> }> {
-  const { name, issuer, routes, explain } = application;
+  const { name, issuer, routes, fromOtherSites = [], explain } = application;
   const policy = `default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self' ${new URL(issuer).origin}; base-uri 'none'; frame-ancestors 'none'`;
   let url = '';
   const server = createServer((request, response) => {
@@ -66,7 +71,7 @@ export async function listen(application: WebApplication): Promise<{ url: string
       response.end(asset.body);
     } else if (!handler) {
       send(response, 404, problemPage(name, 'There is nothing at this address.'));
-    } else if (request.method === 'POST' && !isOwnForm(request)) {
+    } else if (request.method === 'POST' && !fromOtherSites.includes(target) && !isOwnForm(request)) {
       send(response, 403, problemPage(name, 'That form did not come from this application.'));
     } else {
       await handler(request, response, address);
@@ -106,6 +111,18 @@ export function keepAtMost(map: Map<string, unknown>, count: number): void {
 function isOwnForm(request: IncomingMessage): boolean {
   const site = request.headers['sec-fetch-site'];
   return site === undefined || site === 'same-origin';
+}
+
+/** The fields of a posted form. @throws Error if it is too large */
+export async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > maxForm) throw new Error('the form is too large');
+    parts.push(part);
+  }
+  return new URLSearchParams(Buffer.concat(parts).toString());
 }
 
 export function send(response: ServerResponse, status: number, html: string): void {

@@ -18,7 +18,14 @@ test.each([
   async (grant, line) => {
     const service = await startTestService({ environment: { DEVICE_GRANT: grant } });
     const folder = mkdtempSync(join(tmpdir(), 'gatehouse-demo-'));
-    const ports = ['DEMO_PORT', 'DEMO_APPLICATION_PORT', 'DEMO_DEVICE_PORT', 'DEMO_MCP_PORT', 'DEMO_BANK_PORT'];
+    const ports = [
+      'DEMO_PORT',
+      'DEMO_APPLICATION_PORT',
+      'DEMO_DEVICE_PORT',
+      'DEMO_MCP_PORT',
+      'DEMO_BANK_PORT',
+      'DEMO_SAML_PORT',
+    ];
     const given = await Promise.all(ports.map(async (name) => [name, String(await freePort())]));
     const demo = spawn(process.execPath, ['demo/demo.ts'], {
       cwd: root,
@@ -42,6 +49,7 @@ test.each([
       });
       expect(printed).toMatch(line);
       expect(printed).toContain('Gatehouse ran already');
+      expect(printed).toMatch(/^ +http:\/\/127\.0\.0\.1:\d+ {2}a library that speaks SAML 2\.0/m);
       // another program may have the port of https, or the user may not listen there
       expect(printed).toMatch(/^ +(https:\/\/wiki\.localhost|The protected site is missing)/m);
     } finally {
