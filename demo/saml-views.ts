@@ -38,7 +38,7 @@ export function libraryPage(page: {
         ${said}
         <h1>Welcome to ${application}</h1>
         <p class="lead">
-          A sample application that speaks SAML 2.0. Its users sign in with <bdi>${new URL(issuer).host}</bdi>.
+          A sample application that speaks SAML&nbsp;2.0. Its users sign in with <bdi>${new URL(issuer).host}</bdi>.
         </p>
         <form method="post" action="/sign-in"><button class="button primary">Sign in</button></form>
       </div>`,
