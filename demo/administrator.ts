@@ -9,12 +9,19 @@ import { makeFolder } from '../src/config/data-dir.ts';
 import { openServiceDatabase } from '../src/database/service-database.ts';
 import { createPasswordHashing } from '../src/crypto/password-hashing.ts';
 import { type Administration, createAdministration } from '../src/domain/administration/administration.ts';
+import { authorizationDetailsTypeAdministration } from '../src/domain/administration/authorization-details-types.ts';
+import { exchangePolicyAdministration } from '../src/domain/administration/exchange-policies.ts';
+import { authorizationDetailsTypes } from '../src/entities/authorization-details-types.ts';
 import { newShape } from '../src/entities/entity.ts';
+import { exchangePolicies } from '../src/entities/exchange-policies.ts';
 import { resources } from '../src/entities/resources.ts';
 import { createStore, type Store } from '../src/repositories/store.ts';
 import { mcpResource } from './mcp-server.ts';
 import type { ApplicationRegistration } from './application-server.ts';
 import type { BankRegistration } from './bank.ts';
+import type { CounterRegistration } from './counter.ts';
+import { gatewayDeclarations, type GatewayRegistrations } from './gateway.ts';
+import { paymentType } from './payments.ts';
 import type { Registered } from './registration.ts';
 import type { SiteRegistration } from './protected-site.ts';
 import type { Registration } from './relying-party.ts';
@@ -34,6 +41,10 @@ export interface Notes {
   bankRegistration?: BankRegistration | undefined;
   /** The SAML application's registration, with its private key. */
   samlRegistration?: SamlRegistration | undefined;
+  /** The registrations of the gateway and of the application that calls it. */
+  gatewayRegistrations?: GatewayRegistrations | undefined;
+  /** The registration of the bank's counter. */
+  counterRegistration?: CounterRegistration | undefined;
   /** The protected site's registration, with the secret of its proxy. */
   siteRegistration?: SiteRegistration | undefined;
   /** The passwords of the sample users that the demonstration created, by user name. */
@@ -89,6 +100,41 @@ export function approveClient(config: Config, clientId: string): Promise<void> {
       );
     }
     await administration.approveClient(by, clientId, client.version);
+  });
+}
+
+/** Trusts a client to ask every user by backchannel requests, as `bin/gatehouse client change ID --ciba-trusted` does. */
+export function trustForBackchannel(config: Config, clientId: string): Promise<void> {
+  return withDatabase(config, async ({ administration }) => {
+    await administration.changeClient(by, clientId, () => ({ ciba_trusted: true }));
+  });
+}
+
+/** Declares the payments of the sample bank unless they are, as `bin/gatehouse authorization-details-type create` does. */
+export function ensurePaymentType(config: Config): Promise<void> {
+  return withDatabase(config, async ({ store }) => {
+    if (await store.authorizationDetailsTypes.find(paymentType.type)) return;
+    const types = authorizationDetailsTypeAdministration(store, config.issuer);
+    await types.create(by, newShape(authorizationDetailsTypes).parse(paymentType));
+  });
+}
+
+/** Creates the APIs of the gateway and the policy by which it exchanges, as `resource create` and `exchange-policy create` do. */
+export function ensureExchange(config: Config, registrations: GatewayRegistrations): Promise<void> {
+  return withDatabase(config, async ({ store, administration }) => {
+    const declared = gatewayDeclarations(registrations);
+    for (const { resource, ...members } of declared.resources) {
+      if (await store.resources.find(resource)) await administration.resources.change(by, resource, members);
+      else await administration.resources.create(by, newShape(resources).parse({ resource, ...members }));
+    }
+    const policies = exchangePolicyAdministration(store, config.issuer);
+    const { policy } = declared;
+    const existing = await store.exchangePolicies.find(policy.name);
+    // a policy stays with its client: the gateway may have registered anew
+    if (existing && existing.clientId !== policy.client_id) await policies.remove(by, policy.name);
+    if (existing?.clientId === policy.client_id)
+      await policies.change(by, policy.name, { subject_clients: policy.subject_clients });
+    else await policies.create(by, newShape(exchangePolicies).parse(policy));
   });
 }
 

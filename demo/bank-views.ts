@@ -1,4 +1,6 @@
 // Renders the sample bank's pages: before and after the sign-in.
+import { inWords, paymentList } from './counter-views.ts';
+import { invoices, type PaidPayment } from './payments.ts';
 import { frame, html } from './views.ts';
 
 /** The user who is signed in. */
@@ -8,7 +10,12 @@ export interface Customer {
   thumbprint: string;
 }
 
-export type BankNotice = { kind: 'signed-out' } | { kind: 'denied' } | { kind: 'refused' | 'taken'; status: number };
+export type BankNotice =
+  | { kind: 'signed-out' }
+  | { kind: 'denied' }
+  | { kind: 'not-paid' }
+  | { kind: 'paid'; paid: PaidPayment }
+  | { kind: 'refused' | 'taken'; status: number };
 
 const application = 'Quayside Bank';
 
@@ -16,6 +23,8 @@ function textOf(notice: BankNotice): [string, string] {
   if (notice.kind === 'signed-out') return ['You’re signed out', `${application} no longer knows who you are.`];
   if (notice.kind === 'denied')
     return ['You are not signed in', `You did not allow ${application} to use your account. It got no data about you.`];
+  if (notice.kind === 'paid') return [`Paid: ${inWords(notice.paid)}`, 'You allowed exactly this payment:'];
+  if (notice.kind === 'not-paid') return ['Nothing was paid', 'You did not allow the payment.'];
   return notice.kind === 'refused'
     ? [
         'The service refused the token',
@@ -43,6 +52,7 @@ export function bankPage(page: {
     html`<div class="notice" role="status">
       <h2>${heading}</h2>
       <p>${text}</p>
+      ${notice.kind === 'paid' && paymentList(notice.paid)}
     </div>`;
   if (!customer) {
     return frame(
@@ -66,6 +76,13 @@ export function bankPage(page: {
         ${steps.map((step) => html`<li>${step}</li>`)}
         <li>The token is bound to a key with the thumbprint <code>${customer.thumbprint.slice(0, 12)}…</code></li>
       </ul>
+      ${Object.entries(invoices).map(
+        ([number, payment]) =>
+          html`<form method="post" action="/pay">
+            <input type="hidden" name="invoice" value="${number}" />
+            <button class="button primary">Pay ${inWords(payment)}</button>
+          </form>`,
+      )}
       <form method="post" action="/use-without-key"><button class="button">Use the token without its key</button></form>
       <form method="post" action="/sign-out"><button class="button">Sign out</button></form>
     </div>`,

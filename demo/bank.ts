@@ -1,9 +1,11 @@
 // Runs a sample bank that follows FAPI 2.0 Message Signing: it authenticates by a key, signs and pushes its requests, reads signed answers, and its
-// tokens are bound to a key by DPoP.
+// tokens are bound to a key by DPoP. Its customers allow each payment by itself (RFC 9396).
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import * as oidc from 'openid-client';
 import { type BankNotice, bankPage, type Customer } from './bank-views.ts';
+import { allowedPayment, invoices, type Payment, paymentType } from './payments.ts';
 import { type Approve, approveNew, type Registered, reuse } from './registration.ts';
 import { problemPage } from './views.ts';
 import { createSessions, keepAtMost, listen, redirect, send } from './web.ts';
@@ -12,6 +14,8 @@ import { createSessions, keepAtMost, listen, redirect, send } from './web.ts';
 export interface BankRegistration extends Registered {
   /** The private key of `jwks`, by which the bank authenticates and signs its requests. */
   key: JWK;
+  /** The types of authorization details that it may request. A registration of an earlier version has none. */
+  types?: string[];
 }
 
 export interface BankOptions {
@@ -33,7 +37,7 @@ export interface Bank {
 /** One browser's session. */
 interface Session {
   /** Sign-ins begun in this browser, by their state. */
-  begun: Map<string, { nonce: string; codeVerifier: string }>;
+  begun: Map<string, { nonce: string; codeVerifier: string; payment: Payment | undefined }>;
   customer?: Customer & { sub: string; accessToken: string };
   /** A message for the next page. */
   notice?: BankNotice;
@@ -58,6 +62,7 @@ export async function startBank(options: BankOptions): Promise<Bank> {
     routes: {
       'GET /': home,
       'POST /sign-in': signIn,
+      'POST /pay': pay,
       'GET /callback': callback,
       'POST /use-without-key': useWithoutKey,
       'POST /sign-out': signOut,
@@ -90,13 +95,25 @@ export async function startBank(options: BankOptions): Promise<Bank> {
   }
 
   async function signIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    await ask(request, response);
+  }
+
+  /** Asks the customer to allow one payment. */
+  async function pay(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const payment = invoices[new URLSearchParams(await text(request)).get('invoice') ?? ''];
+    if (payment && sessions.find(request)?.customer) await ask(request, response, payment);
+    else redirect(response, '/');
+  }
+
+  async function ask(request: IncomingMessage, response: ServerResponse, payment?: Payment): Promise<void> {
     const session = sessions.find(request) ?? sessions.begin(response);
     const codeVerifier = oidc.randomPKCECodeVerifier();
     const state = oidc.randomState();
     const nonce = oidc.randomNonce();
     keepAtMost(session.begun, maxBegun - 1);
-    session.begun.set(state, { nonce, codeVerifier });
+    session.begun.set(state, { nonce, codeVerifier, payment });
     const parameters = {
+      ...(payment && { authorization_details: JSON.stringify([payment]) }),
       redirect_uri: `${url}/callback`,
       scope,
       state,
@@ -127,10 +144,17 @@ export async function startBank(options: BankOptions): Promise<Bank> {
       const thumbprint = await DPoP.calculateThumbprint();
       // a new session for the user: the old cookie no longer works
       sessions.forget(request);
-      sessions.begin(response).customer = { name, sub, thumbprint, accessToken: tokens.access_token };
+      const next = sessions.begin(response);
+      next.customer = { name, sub, thumbprint, accessToken: tokens.access_token };
+      const { payment } = checks;
+      if (!payment) return redirect(response, '/');
+      // only the customer who asked for the payment pays it
+      const isSame = session.customer?.sub === sub;
+      const paid = isSame ? allowedPayment(payment, tokens['authorization_details']) : undefined;
+      next.notice = paid ? { kind: 'paid', paid } : { kind: 'not-paid' };
     } catch (error) {
       if (!(error instanceof oidc.AuthorizationResponseError) || error.error !== 'access_denied') throw error;
-      session.notice = { kind: 'denied' };
+      session.notice = { kind: checks.payment ? 'not-paid' : 'denied' };
     }
     redirect(response, '/');
   }
@@ -157,7 +181,9 @@ export async function startBank(options: BankOptions): Promise<Bank> {
 /** Uses the registration of an earlier start while it is valid, else registers anew (OpenID Connect Dynamic Client Registration 1.0). */
 async function register(options: BankOptions, url: string): Promise<BankRegistration> {
   const { issuer, approve } = options;
-  const kept = await reuse(options.registration, { issuer, url, approve });
+  const { registration: earlier } = options;
+  const mayPay = earlier?.types?.includes(paymentType.type);
+  const kept = await reuse(mayPay ? earlier : undefined, { issuer, url, approve });
   if (kept) return kept;
   const pair = await generateKeyPair(alg, { extractable: true });
   const named = async (key: CryptoKey): Promise<JWK> => ({ ...(await exportJWK(key)), kid: 'bank-1', alg, use: 'sig' });
@@ -175,6 +201,7 @@ async function register(options: BankOptions, url: string): Promise<BankRegistra
       token_endpoint_auth_method: 'private_key_jwt',
       jwks: { keys: [await named(pair.publicKey)] },
       fapi2: 'message_signing',
+      authorization_details_types: [paymentType.type],
       scope,
     },
     undefined,
@@ -186,6 +213,7 @@ async function register(options: BankOptions, url: string): Promise<BankRegistra
     url,
     client_id: metadata.client_id,
     key,
+    types: [paymentType.type],
     registration_access_token: String(metadata['registration_access_token']),
     registration_client_uri: String(metadata['registration_client_uri']),
   };

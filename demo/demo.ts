@@ -1,4 +1,4 @@
-// Runs the demo: the service, unless it runs already, sample applications, a sample television, MCP server and bank that use it, and sample users.
+// Runs the demo: the service, unless it runs already, sample applications, a sample television, MCP server, bank and gateway that use it, and sample users.
 import { ConfigError, loadConfig } from '../src/config.ts';
 import { EmbeddedPostgresError } from '../src/database/embedded.ts';
 import { MigrationError } from '../src/database/migrations.ts';
@@ -7,16 +7,21 @@ import { startService } from '../src/start/service.ts';
 import {
   approveClient,
   DemoError,
+  ensureExchange,
   ensureMcpResource,
+  ensurePaymentType,
   ensureUser,
   keepNotes,
   otherUser,
   readNotes,
   sampleUser,
+  trustForBackchannel,
 } from './administrator.ts';
 import { admittedGroup, startApplicationServer } from './application-server.ts';
 import { startBank } from './bank.ts';
+import { startCounter } from './counter.ts';
 import { startDevice } from './device.ts';
+import { startGateway } from './gateway.ts';
 import { startMcpServer } from './mcp-server.ts';
 import { startProtectedSite } from './protected-site.ts';
 import { startRelyingParty } from './relying-party.ts';
@@ -32,10 +37,11 @@ process.on('SIGINT', () => void end(0));
 process.on('SIGTERM', () => void end(0));
 
 try {
-  const { LOG_LEVEL, DEVICE_GRANT, START_PAGE, ...environment } = process.env;
+  const { LOG_LEVEL, CIBA, DEVICE_GRANT, START_PAGE, ...environment } = process.env;
   const config = loadConfig({
     ...environment,
     LOG_LEVEL: LOG_LEVEL || 'warn',
+    CIBA: CIBA || 'on',
     DEVICE_GRANT: DEVICE_GRANT || 'on',
     START_PAGE: START_PAGE || 'on',
   });
@@ -46,6 +52,8 @@ try {
   const mcpPort = portSetting('DEMO_MCP_PORT', 3004);
   const bankPort = portSetting('DEMO_BANK_PORT', 3005);
   const samlPort = portSetting('DEMO_SAML_PORT', 3006);
+  const gatewayPort = portSetting('DEMO_GATEWAY_PORT', 3007);
+  const counterPort = portSetting('DEMO_COUNTER_PORT', 3008);
   if (!['localhost', '127.0.0.1', '[::1]'].includes(new URL(config.issuer).hostname)) {
     throw new DemoError('The demonstration makes a sample user: run it without BASE_URL, on this computer only.');
   }
@@ -98,6 +106,7 @@ try {
   const mcp = await startMcpServer({ issuer: config.issuer, port: mcpPort });
   started.push(mcp);
   await ensureMcpResource(config, mcp.resource);
+  await ensurePaymentType(config);
   const bank = await startBank({
     issuer: config.issuer,
     port: bankPort,
@@ -114,6 +123,31 @@ try {
   });
   started.push(library);
   keep({ samlRegistration: library.registration });
+  const gateway = await startGateway({
+    issuer: config.issuer,
+    port: gatewayPort,
+    registrations: notes.gatewayRegistrations,
+    approve,
+  });
+  started.push(gateway);
+  keep({ gatewayRegistrations: gateway.registrations });
+  await ensureExchange(config, gateway.registrations);
+  const offersRequests = !running || 'backchannel_authentication_endpoint' in running;
+  const counter = offersRequests
+    ? await startCounter({
+        issuer: config.issuer,
+        port: counterPort,
+        registration: notes.counterRegistration,
+        async approve(clientId) {
+          await approve(clientId);
+          await trustForBackchannel(config, clientId);
+        },
+      })
+    : undefined;
+  if (counter) {
+    started.push(counter);
+    keep({ counterRegistration: counter.registration });
+  }
   const site = await startProtectedSite({
     issuer: config.issuer,
     environment: process.env,
@@ -145,7 +179,11 @@ try {
           ? `    ${device.url}  a television that shows a code, which you enter in a browser`
           : `    The television is missing, because the service that runs already has DEVICE_GRANT=off: start that service with DEVICE_GRANT=on, and then this demonstration again`,
         `    ${mcp.resource}  an MCP server: add this address to an MCP client, and approve the client at ${config.issuer}/admin`,
-        `    ${bank.url}  a bank, whose stolen tokens would be worth nothing (FAPI 2.0)`,
+        `    ${bank.url}  a bank, whose stolen tokens would be worth nothing (FAPI 2.0), and whose customers allow each payment by itself`,
+        counter
+          ? `    ${counter.url}  the counter of the bank: its customers allow a payment at ${config.issuer}/account/requests`
+          : `    The counter of the bank is missing, because the service that runs already has CIBA=off: start that service with CIBA=on, and then this demonstration again`,
+        `    ${gateway.url}  an application with a gateway, which exchanges the token of a user for one of the API behind it`,
         `    ${library.url}  a library that speaks SAML 2.0`,
         site
           ? `    ${site.url}  a wiki without a sign-in of its own, behind a proxy (the browser warns of its certificate)`

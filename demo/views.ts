@@ -114,7 +114,7 @@ export function problemPage(application: string, sentence: string): string {
   );
 }
 
-function claimTable(claims: Record<string, unknown>): Html {
+export function claimTable(claims: Record<string, unknown>): Html {
   return html`<table class="claims">
     <thead>
       <tr>

@@ -11,21 +11,21 @@ import { startTestService } from '../helpers/service.ts';
 const root = join(import.meta.dirname, '../..');
 
 test.each([
-  ['off', /^ +The television is missing, .*DEVICE_GRANT=off: start that service with DEVICE_GRANT=on/m],
-  ['on', /^ +http:\/\/127\.0\.0\.1:\d+ {2}a television/m],
+  [
+    'off',
+    [
+      /^ +The television is missing, .*DEVICE_GRANT=off: start that service with DEVICE_GRANT=on/m,
+      /^ +The counter of the bank is missing, .*CIBA=off: start that service with CIBA=on/m,
+    ],
+  ],
+  ['on', [/^ +http:\/\/127\.0\.0\.1:\d+ {2}a television/m, /^ +http:\/\/127\.0\.0\.1:\d+ {2}the counter of the bank/m]],
 ])(
-  'beside a service with DEVICE_GRANT=%s, the demonstration shows the television or says how to switch it on',
-  async (grant, line) => {
-    const service = await startTestService({ environment: { DEVICE_GRANT: grant } });
+  'beside a service with DEVICE_GRANT and CIBA %s, the demonstration shows the television and the counter, or says how to switch them on',
+  async (grant, lines) => {
+    const service = await startTestService({ environment: { DEVICE_GRANT: grant, CIBA: grant } });
     const folder = mkdtempSync(join(tmpdir(), 'gatehouse-demo-'));
-    const ports = [
-      'DEMO_PORT',
-      'DEMO_APPLICATION_PORT',
-      'DEMO_DEVICE_PORT',
-      'DEMO_MCP_PORT',
-      'DEMO_BANK_PORT',
-      'DEMO_SAML_PORT',
-    ];
+    const names = ['', 'APPLICATION_', 'DEVICE_', 'MCP_', 'BANK_', 'SAML_', 'GATEWAY_', 'COUNTER_'];
+    const ports = names.map((name) => `DEMO_${name}PORT`);
     const given = await Promise.all(ports.map(async (name) => [name, String(await freePort())]));
     const demo = spawn(process.execPath, ['demo/demo.ts'], {
       cwd: root,
@@ -47,7 +47,7 @@ test.each([
         timeout: 60_000,
         interval: 10,
       });
-      expect(printed).toMatch(line);
+      for (const line of lines) expect(printed).toMatch(line);
       expect(printed).toContain('Gatehouse ran already');
       expect(printed).toMatch(/^ +http:\/\/127\.0\.0\.1:\d+ {2}a library that speaks SAML 2\.0/m);
       // another program may have the port of https, or the user may not listen there
