@@ -3,11 +3,16 @@ import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import pg from 'pg';
 import { databaseLimits } from '../../src/database/deadline.ts';
+import { logoutRequest } from '../../src/saml/logout.ts';
+import { encodedForm } from '../../src/saml/redirect-binding.ts';
+import { signElement } from '../../src/saml/signing.ts';
+import { execute } from '../helpers/global-setup.ts';
 import { withoutLimits } from '../helpers/grants.ts';
 import {
   addSamlConnection,
   beginSaml,
   postAnswer,
+  signInBySaml,
   type SamlProvider,
   startSamlProvider,
 } from '../helpers/saml-provider.ts';
@@ -105,6 +110,10 @@ test('each SAML address answers 503 in time while the database does not answer, 
     'GET /connections/saml/saml/metadata': () => get('/connections/saml/saml/metadata'),
     'POST /connections/saml/saml/acs': () => new UserAgent(service).post('/connections/saml/saml/acs', answer),
     'GET /connections/saml/saml/logout': () => get('/connections/saml/saml/logout?SAMLRequest=x'),
+    'POST /saml/logout': () =>
+      sp.post(agent, signedXml(sp.logoutRequest({ nameId: nameID }), sp.keys), 'state', '/saml/logout'),
+    'POST /connections/saml/saml/logout': () =>
+      new UserAgent(service).post('/connections/saml/saml/logout', { SAMLRequest: 'x' }),
   };
   const { deadline } = databaseLimits;
   const holder = new pg.Client(service.database.url);
@@ -124,3 +133,71 @@ test('each SAML address answers 503 in time while the database does not answer, 
   expect(statusesOf(answerOf(await sp.begin(agent))!)).toEqual(['Success']);
   expect((await postAnswer(connected, 'saml', answer)).url).toBe(`${service.issuer}/account`);
 });
+
+const faults = {
+  // the message is read and verified, and then its sessions cannot be ended
+  frozen: async () => {
+    const holder = new pg.Client(service.database.url);
+    await holder.connect();
+    await holder.query('BEGIN; LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE');
+    return () => holder.end();
+  },
+  stopped: () => changed('WITH ALLOW_CONNECTIONS false', 'WITH ALLOW_CONNECTIONS true'),
+  'read-only': () => changed('SET default_transaction_read_only = on', 'RESET default_transaction_read_only'),
+};
+/** Changes the database for new connections, and ends the others. @returns what changes it back */
+async function changed(change: string, back: string): Promise<() => Promise<void>> {
+  const { database, ...server } = service.database.connection;
+  const apply = async (how: string) => {
+    await execute({ ...server, database: 'postgres' }, `ALTER DATABASE ${database} ${how}`);
+    const ended = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`;
+    await execute({ ...server, database: 'postgres' }, ended);
+  };
+  await apply(change);
+  return () => apply(back);
+}
+
+test.each(Object.entries(faults))(
+  'a posted logout request gets 503 while the database is %s, no message to the other side, and ends nothing; the same request counts afterwards (federation F113, FR19)',
+  async (fault, begin) => {
+    const path = '/connections/saml/saml/logout';
+    const [agent, connected] = [new UserAgent(service), new UserAgent(service)];
+    const { nameID, sessionIndex } = await sp.read(await sp.signIn(agent, user));
+    const assertion = { nameId: `leaving-${fault}`, sessionIndex: `_${fault}` };
+    await signInBySaml(connected, provider, 'saml', { assertion });
+    const ofApplication = signedXml(sp.logoutRequest({ nameId: nameID, sessionIndex }), sp.keys);
+    const ofProvider = logoutRequest({
+      id: `_leaving-${fault}`,
+      issuer: provider.entityId,
+      destination: service.issuer + path,
+      now: new Date(),
+      nameId: { value: assertion.nameId, format: 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent' },
+      sessionIndex: assertion.sessionIndex,
+    });
+    const form = { SAMLRequest: encodedForm(signElement(ofProvider, `_leaving-${fault}`, provider.pinned)) };
+    const doors = [
+      () => sp.post(agent, ofApplication, 'state', '/saml/logout'),
+      () => new UserAgent(service).post(path, form, { origin: 'null', 'sec-fetch-site': 'cross-site' }),
+    ];
+    const { deadline } = databaseLimits;
+    const end = await begin();
+    try {
+      databaseLimits.deadline = 1_000;
+      const pages = await Promise.all(doors.map((open) => open()));
+      for (const page of pages)
+        expect([page.status, answerOf(page), page.location]).toEqual([503, undefined, undefined]);
+    } finally {
+      databaseLimits.deadline = deadline;
+      await end();
+    }
+    const isReady = async () => (await fetch(`${service.issuer}/health/ready`)).status === 200;
+    await expect.poll(isReady).toBe(true);
+    // neither the requests nor the sessions were used up
+    const signedIn = async () => (await connected.get('/account')).status;
+    expect(await signedIn()).toBe(200);
+    expect(statusesOf(answerOf(await doors[0]!())!)).toEqual(['Success']);
+    expect(answerOf(await sp.begin(agent, { attributes: 'IsPassive="true"' }))?.xml).toContain('NoPassive');
+    expect((await doors[1]!()).location).toContain(`${provider.base}/slo?`);
+    expect(await signedIn()).not.toBe(200);
+  },
+);
