@@ -11,9 +11,10 @@ interface AuditStreamOptions {
   logger: Logger;
 }
 
-const portion = 200; // events that are sent and kept in memory at a time
+const portion = 200; // the most events that are sent and kept in memory at a time
 const lease = 60; // seconds: longer than an attempt can take
-const pause = 1_000; // milliseconds between two looks
+/** Milliseconds between two looks, and after a first failure. */
+export const streamLimits = { pause: 1_000 };
 const maxPause = 60_000;
 /** Ids that may lie between the floor and the newest event before the floor is moved. */
 const mostAbove = 1_000n;
@@ -32,6 +33,8 @@ export function startAuditStream({ store: { auditStream }, sink, logger }: Audit
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
   let failures = 0;
+  /** A collector that is too slow for many events at a time takes fewer. */
+  let size = portion;
   let candidate: Candidate | undefined;
   let hasBegun = false;
 
@@ -54,18 +57,19 @@ export function startAuditStream({ store: { auditStream }, sink, logger }: Audit
     const held = await auditStream.hold(holder, lease);
     if (!held) {
       candidate = undefined;
-      return 10 * pause;
+      return 10 * streamLimits.pause;
     }
     if (held.until === undefined) {
       await settle(held.floor);
       await auditStream.open(holder);
     }
-    const events = await auditStream.read(holder, portion);
+    const events = await auditStream.read(holder, size);
     if (events.length > 0) {
       try {
         await sink.send(events.map((event) => ({ ...event, text: JSON.stringify(auditEventView(event)) })));
       } catch (error) {
         if (stopped) return 0;
+        size = Math.max(1, size >> 1);
         const reason = error instanceof Error ? error.message : String(error);
         await auditStream.failed(holder, reason.slice(0, 500));
         throw error;
@@ -73,12 +77,14 @@ export function startAuditStream({ store: { auditStream }, sink, logger }: Audit
       if (failures > 0) logger.info('the collector of the audit stream takes events again');
       failures = 0;
       await auditStream.sent(holder, events.at(-1)!.id);
-      if (events.length === portion) return 0;
+      const isAll = events.length < size;
+      size = Math.min(portion, size * 2);
+      if (!isAll) return 0;
     }
     const { id, next } = candidate ?? {};
     const floor = await auditStream.close(holder, id !== undefined && next !== undefined ? { id, next } : undefined);
     if (floor !== undefined && floor === id) candidate = undefined;
-    return pause;
+    return streamLimits.pause;
   }
 
   let running = Promise.resolve();
@@ -87,7 +93,7 @@ export function startAuditStream({ store: { auditStream }, sink, logger }: Audit
     timer = setTimeout(() => {
       running = look().then(schedule, (error: unknown) => {
         if (stopped) return;
-        const wait = Math.min(maxPause, pause * 2 ** failures++);
+        const wait = Math.min(maxPause, streamLimits.pause * 2 ** failures++);
         logger.warn({ err: error, pause: wait / 1000 }, 'the audit stream could not be sent; will retry');
         schedule(wait);
       });

@@ -29,7 +29,9 @@ export interface CollectorSettings {
   allowed: readonly string[];
 }
 
-const timeout = 15_000; // milliseconds
+/** The milliseconds that a collector has to take some events. */
+export const sinkLimits = { timeout: 15_000 };
+const late = 'the collector did not take the events in time';
 /** The severities of RFC 5424 6.2.1 and of the logs of OpenTelemetry. */
 const severities = {
   success: { syslog: 6, number: 9, text: 'INFO' },
@@ -43,8 +45,8 @@ export function createAuditSink(settings: CollectorSettings, send: GuardedSend):
   const stop = () => stopping.abort();
   const { url } = settings;
   if (url.startsWith('syslog+tls:')) {
-    const write = createSyslogSender({ ...settings, timeout, signal: stopping.signal });
-    return { send: (lines) => write(lines.map(syslogMessage)), stop };
+    const write = createSyslogSender({ ...settings, signal: stopping.signal });
+    return { send: (lines) => write(lines.map(syslogMessage), sinkLimits.timeout), stop };
   }
   const isOtlp = url.startsWith('otlp+');
   const post = async (type: string, body: string): Promise<void> => {
@@ -56,7 +58,7 @@ export function createAuditSink(settings: CollectorSettings, send: GuardedSend):
     const message = {
       body,
       headers,
-      timeout,
+      ...sinkLimits,
       signal: stopping.signal,
       ...(settings.ca !== undefined && { ca: settings.ca }),
     };
@@ -111,5 +113,6 @@ function syslogMessage({ at, type, outcome, text }: AuditLine): string {
 function reasonOf(error: unknown): string {
   if (!(error instanceof FetchRefused)) return error instanceof Error ? error.message : String(error);
   const cause = error.cause as NodeJS.ErrnoException | undefined;
+  if (cause?.code === 'ABORT_ERR') return late;
   return `the collector cannot be reached (${cause?.code ?? cause?.message ?? 'refused'})`;
 }

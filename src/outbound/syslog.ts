@@ -7,8 +7,6 @@ export interface SyslogReceiver {
   url: string;
   ca: string | undefined;
   allowed: readonly string[];
-  /** Milliseconds for a session. */
-  timeout: number;
   signal: AbortSignal;
 }
 
@@ -16,14 +14,14 @@ const defaultPort = 6514; // RFC 5425 4.1
 
 /**
  * Makes the function that sends messages in a session of their own. It resolves when the receiver has closed the session as well: it does so after
- * it has read all of it, so that what a receiver that dies has not read is sent again.
+ * it has read all of it, so that what a receiver that dies has not read is sent again. It gets the milliseconds for the session.
  */
-export function createSyslogSender({ url, ca, allowed, timeout, signal }: SyslogReceiver) {
+export function createSyslogSender({ url, ca, allowed, signal }: SyslogReceiver) {
   const { hostname, port: named } = new URL(url.replace(/^syslog\+tls:/, 'https:'));
   const port = named === '' ? defaultPort : Number(named);
   const host = hostname.replace(/^\[|\]$/g, '');
   const isExempt = allowed.includes(`${hostname}:${port}`);
-  return (messages: readonly string[]): Promise<void> =>
+  return (messages: readonly string[], timeout: number): Promise<void> =>
     new Promise((resolve, reject) => {
       if (!isExempt && !isOutwardAddress(`https://${hostname}:${port}/`, allowed)) {
         reject(new Error('the address of the collector is not public: OUTBOUND_ALLOW can allow it'));

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer as createHttpsServer } from 'node:https';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { createServer as createTlsServer, type Server } from 'node:tls';
 
@@ -12,9 +13,18 @@ interface Collected {
   body: string;
 }
 
+/** A status, or none, or a choice by what was sent. */
+type Answering = number | 'hang' | ((one: Collected) => number | 'hang');
+
+/** How a collector reads what it gets: all of it, nothing, or a byte now and then. */
+export type Pace = 'reads' | 'stops' | 'a byte at a time';
+
 export interface Collector {
   /** host:port, as OUTBOUND_ALLOW takes it. */
   host: string;
+  pace: Pace;
+  /** How many sessions began. */
+  sessions: { begun: number };
   stop(): Promise<void>;
 }
 
@@ -23,12 +33,25 @@ const certificate = (folder: string) => ({
   cert: readFileSync(`${folder}/server.pem`),
 });
 
-async function listening(server: Server, port = 0): Promise<Collector> {
+/** Reads at this pace, and never to the end. */
+function readSlowly(stream: Readable, pace: Pace): void {
+  stream.pause();
+  if (pace === 'stops') return;
+  const timer = setInterval(() => stream.read(1), 20);
+  stream.on('close', () => clearInterval(timer));
+}
+
+async function listening(server: Server, port = 0): Promise<Omit<Collector, 'pace'>> {
   const sockets = new Set<{ destroy(): void }>();
-  server.on('connection', (socket) => sockets.add(socket));
+  const sessions = { begun: 0 };
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    sessions.begun++;
+  });
   await new Promise<void>((resolve) => server.listen(port, 'localhost', resolve));
   return {
     host: `localhost:${(server.address() as AddressInfo).port}`,
+    sessions,
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -41,31 +64,47 @@ async function listening(server: Server, port = 0): Promise<Collector> {
 export async function httpCollector(
   folder: string,
   port?: number,
-): Promise<Collector & { received: Collected[]; answer: { status: number | 'hang' } }> {
+): Promise<Collector & { received: Collected[]; answer: { status: Answering } }> {
   const received: Collected[] = [];
-  const answer: { status: number | 'hang' } = { status: 200 };
+  const answer: { status: Answering } = { status: 200 };
   const server = createHttpsServer(certificate(folder), (request, response) => {
+    if (collector.pace !== 'reads')
+      return readSlowly(
+        request.on('error', () => undefined),
+        collector.pace,
+      );
     const read = text(request).then((body) => {
-      const { status } = answer;
-      received.push({ path: request.url ?? '', headers: request.headers, body });
+      const one = { path: request.url ?? '', headers: request.headers, body };
+      received.push(one);
+      const status = typeof answer.status === 'function' ? answer.status(one) : answer.status;
       if (status !== 'hang') response.writeHead(status, status === 302 ? { location: '/elsewhere' } : {}).end('{}');
     });
     // a service that is killed breaks off its request
     read.catch(() => response.destroy());
   });
-  return { ...(await listening(server, port)), received, answer };
+  const collector = { ...(await listening(server, port)), pace: 'reads' as Pace, received, answer };
+  return collector;
 }
 
 /** Stores the messages of each session that was read to its end. */
-export async function syslogCollector(folder: string): Promise<Collector & { messages: string[] }> {
+export async function syslogCollector(
+  folder: string,
+): Promise<Collector & { messages: string[]; portions: string[][] }> {
   const messages: string[] = [];
+  const portions: string[][] = [];
   const server = createTlsServer(certificate(folder), (socket) => {
+    socket.on('error', () => socket.destroy());
+    if (collector.pace !== 'reads') return readSlowly(socket, collector.pace);
     const chunks: Buffer[] = [];
     socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-    socket.on('error', () => socket.destroy());
-    socket.on('end', () => messages.push(...frames(Buffer.concat(chunks))));
+    socket.on('end', () => {
+      const found = frames(Buffer.concat(chunks));
+      messages.push(...found);
+      portions.push(found);
+    });
   });
-  return { ...(await listening(server)), messages };
+  const collector = { ...(await listening(server)), pace: 'reads' as Pace, messages, portions };
+  return collector;
 }
 
 /** RFC 5425 4.3: the number of octets, a space, the message. */

@@ -67,7 +67,7 @@ test.each(Object.keys(outages))(
     const members = { name: kind, url: receiver.uri(path), events: ['group.created'] };
     const { id } = (await admin('/webhooks', 'POST', members)).body as { id: string };
     const at = `/webhooks/${id}`;
-    let answer = (_status: number): void => undefined;
+    let answer: (status: number) => void = () => undefined;
     receiver.answers.set(path, (response) => {
       answer = (status) => response.writeHead(status).end();
     });
