@@ -1,5 +1,6 @@
 // Declares exchange policies: which client gets tokens in exchange for tokens of users (RFC 8693).
 import { z } from 'zod';
+import { detailType } from '../oauth/authorization-details.ts';
 import { displayText } from '../oauth/client-metadata.ts';
 import { rule } from '../oauth/refusals.ts';
 import { isAdministratorScope } from '../oauth/scope.ts';
@@ -26,7 +27,16 @@ export const exchangePolicies = entity({
   permission: 'resources',
   section: 'resources',
   called: 'name',
-  order: ['name', 'client_id', 'mode', 'subject_clients', 'resources', 'scopes', 'status'],
+  order: [
+    'name',
+    'client_id',
+    'mode',
+    'subject_clients',
+    'resources',
+    'scopes',
+    'authorization_details_types',
+    'status',
+  ],
   find: 'id = $1 OR name = $1',
   versioned: true,
   notifies: true,
@@ -77,6 +87,19 @@ export const exchangePolicies = entity({
       'The scopes that the new tokens may have. A token has those of them that the presented token has, too.',
       entriesOf(tokenScope).min(1, rule('empty')),
       { required: true, trust: true, option: 'scope', form: { kind: 'lines', lines: 3, writing: 'ltr' } },
+    ),
+    authorization_details_types: member(
+      'The types of authorization details that the new tokens may have. A token has those of the presented token that are of these types and for its resource, if the client is registered for the type.',
+      entriesOf(z.string(rule('string')).regex(detailType, rule('detail-types'))).refine(
+        distinct,
+        rule('detail-type-twice'),
+      ),
+      {
+        start: [],
+        trust: true,
+        option: 'authorization-details-type',
+        form: { kind: 'lines', lines: 3, writing: 'ltr' },
+      },
     ),
     status: member('Whether tokens are issued by it.', z.enum(['enabled', 'disabled']), {
       start: 'enabled',

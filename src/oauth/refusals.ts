@@ -69,6 +69,7 @@ const requestRules = {
   'resource-uri': 'must be an absolute URI of at most 512 characters, without a fragment',
   'detail-type': 'must have 1 to 255 printable ASCII characters without spaces, quotation marks and backslashes',
   'detail-types': 'must contain names of types of authorization details',
+  'detail-type-twice': 'must not name a type twice',
   'detail-text': 'must have a sentence in English (en), which other languages fall back to',
   'detail-resource-twice': 'must not name a resource twice',
   'scope-value': 'must have 1 to 100 printable ASCII characters without spaces, quotation marks and backslashes',

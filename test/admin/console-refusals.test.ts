@@ -234,6 +234,7 @@ const forms: Record<string, Form> = {
       subject_clients: ['nobody', 'held-client\nheld-client'],
       resources: ['', 'https://nowhere.example/'],
       scopes: ['', 'admin', 'offline_access', 'a"b'],
+      authorization_details_types: ['a b', 'payment\npayment'],
       status: tampered,
     },
   },

@@ -121,6 +121,7 @@ const values: Record<string, readonly unknown[]> = {
   'exchange_policies.client_id': ['@client_id'],
   'exchange_policies.subject_clients': [['@client_id'], []],
   'exchange_policies.resources': [['https://api.example/']],
+  'exchange_policies.authorization_details_types': [['payment'], []],
   'exchange_policies.scopes': [['read'], ['read', 'write']],
   'provisioning_targets.client': ['@client_id', 'nowhere'],
   'provisioning_targets.base_url': ['https://app.example/scim/v2'],

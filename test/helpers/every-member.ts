@@ -147,6 +147,7 @@ export const everyMember = (sector: string) => ({
       subject_clients: ['every-web'],
       resources: ['https://every.example/api'],
       scopes: ['every.read'],
+      authorization_details_types: ['every_payment'],
       status: 'disabled',
     },
   },

@@ -420,33 +420,126 @@ describe('tokens', () => {
     expect(elsewhere.body).toMatchObject({ error: 'invalid_authorization_details' });
   });
 
-  test('of an exchange have no details, and a request for some is refused (security R145)', async () => {
-    const gateway = await service.createClient(exchangeMetadata);
-    await made(service, token, 'exchange-policies', {
-      name: 'Bank',
-      client_id: gateway.clientId,
-      subject_clients: [client.clientId],
-      resources: [two],
-      scopes: ['pay'],
+  describe('of an exchange', () => {
+    let gateway: TestClient;
+    let policy: Record<string, unknown>;
+    const own = { scopes: [{ value: 'pay' }] };
+    const patch = (path: string, body: object) => made(service, token, path, body, 'PATCH');
+    const at = (uri: string) => `resources/${encodeURIComponent(uri)}`;
+    const letThrough = (...names: string[]) =>
+      patch(`exchange-policies/${String(policy['id'])}`, { authorization_details_types: names });
+    const registered = (...names: string[]) =>
+      patch(`clients/${gateway.clientId}`, { authorization_details_types: names });
+    beforeAll(async () => {
+      gateway = await service.createClient({ ...exchangeMetadata, authorization_details_types: types });
+      policy = await made(service, token, 'exchange-policies', {
+        name: 'Bank',
+        client_id: gateway.clientId,
+        subject_clients: [client.clientId],
+        resources: [two],
+        scopes: ['pay'],
+      });
+      await patch(at(one), { ...own, client_id: gateway.clientId });
+      await patch(at(two), own);
     });
-    await made(
-      service,
-      token,
-      `resources/${encodeURIComponent(one)}`,
-      { client_id: gateway.clientId, scopes: [{ value: 'pay' }] },
-      'PATCH',
-    );
-    await made(service, token, `resources/${encodeURIComponent(two)}`, { scopes: [{ value: 'pay' }] }, 'PATCH');
-    const given = await obtain({ ...asDetails({ type: transfer, account: 'A' }), scope: 'openid pay', resource: one });
-    const swapped = await exchange(service.issuer, gateway, tokenOf(given));
-    expect([swapped.status, swapped.body['issued_token_type']]).toEqual([200, tokenTypes.accessToken]);
-    expect(detailsIn(swapped.body)).toBeUndefined();
-    expect(detailsIn(await seen(tokenOf(swapped), servers[1]!))).toBeUndefined();
-    expect(await exchange(service.issuer, gateway, tokenOf(given), asDetails(payment))).toMatchObject({
-      status: 400,
-      body: { error: 'invalid_authorization_details' },
+    afterAll(() => patch(at(one), { client_id: servers[0]!.clientId }));
+
+    const account = { account: 'A' };
+    /** A token for the resource one with an object for both, one for the other client's type, and one for every token. */
+    const presented = () =>
+      obtain({
+        ...asDetails({ type: statement, ...account }, { type: transfer, ...account }, { type: note, ...account }),
+        scope: 'openid pay',
+        resource: one,
+      });
+    const swap = (given: Answer, fields: Record<string, string> = {}, base = service.issuer) =>
+      exchange(base, gateway, tokenOf(given), fields);
+    const namesIn = ({ body }: Answer) => (detailsIn(body) as { type: string }[] | undefined)?.map(({ type }) => type);
+    const beyond = { status: 400, body: { error: 'invalid_authorization_details' } };
+
+    test('have no details that the policy does not name, and a request for some is refused (security R145)', async () => {
+      const given = await presented();
+      const swapped = await swap(given);
+      expect([swapped.status, swapped.body['issued_token_type']]).toEqual([200, tokenTypes.accessToken]);
+      expect(detailsIn(swapped.body)).toBeUndefined();
+      expect(detailsIn(await seen(tokenOf(swapped), servers[1]!))).toBeUndefined();
+      expect(await swap(given, asDetails({ type: statement, ...account }))).toMatchObject(beyond);
     });
-    await made(service, token, `resources/${encodeURIComponent(one)}`, { client_id: servers[0]!.clientId }, 'PATCH');
+
+    test('have those of the presented token that the policy names, that are for the resource, and for which the client is registered (RFC 9396 7, security R142, R145)', async () => {
+      await letThrough(statement, transfer, note);
+      const given = await presented();
+      const held = detailsIn(given.body) as { type: string }[];
+      expect(held.map(({ type }) => type)).toEqual([statement, transfer, note]);
+      // the type of the transfer is for the other resource only
+      const expected = held.filter(({ type }) => type !== transfer);
+      const swapped = await swap(given, {}, service.instances[1]);
+      expect(detailsIn(swapped.body)).toEqual(expected);
+      expect(detailsIn(await seen(tokenOf(swapped), servers[1]!))).toEqual(expected);
+      await letThrough(statement);
+      expect(namesIn(await swap(given))).toEqual([statement]);
+      await letThrough(statement, note);
+      await registered(note);
+      expect(namesIn(await swap(given))).toEqual([note]);
+      expect(await swap(given, asDetails({ type: statement, ...account }))).toMatchObject(beyond);
+      await registered(...types);
+      await patch(`authorization-details-types/${encodeURIComponent(note)}`, { status: 'disabled' });
+      expect(namesIn(await swap(given))).toEqual([statement]);
+      await patch(`authorization-details-types/${encodeURIComponent(note)}`, { status: 'enabled' });
+    });
+
+    test('can be limited to some of them, each as a whole, and have never more than the presented token (RFC 9396 6, security R142, R145)', async () => {
+      await letThrough(statement, transfer, note);
+      const given = await presented();
+      const [held] = detailsIn(given.body) as Record<string, unknown>[];
+      for (const object of [{ type: statement, ...account }, held!]) {
+        const swapped = await swap(given, asDetails(object));
+        expect(detailsIn(swapped.body)).toEqual([held]);
+        expect(detailsIn(await seen(tokenOf(swapped), servers[1]!))).toEqual([held]);
+      }
+      const wrong = [
+        { type: statement, account: 'B' },
+        { type: statement, ...account, limit: 1 },
+        { type: statement },
+        { type: statement, ...account, locations: [two] },
+        { ...held, id: 'another' },
+        { type: transfer, ...account },
+        payment,
+      ];
+      for (const object of wrong)
+        expect(await swap(given, asDetails(object)), JSON.stringify(object)).toMatchObject(beyond);
+      expect(await swap(given, asDetails({ type: statement, ...account }, payment))).toMatchObject(beyond);
+      // a token that was narrowed before gives no more than itself
+      const narrowed = await obtain(
+        {
+          ...asDetails({ type: statement, ...account }, { type: note, ...account }),
+          scope: 'openid pay',
+          resource: one,
+        },
+        client,
+        asDetails({ type: note, ...account }),
+      );
+      expect(namesIn(await swap(narrowed))).toEqual([note]);
+      expect(await swap(narrowed, asDetails({ type: statement, ...account }))).toMatchObject(beyond);
+      // nor does a token of an exchange, when it is exchanged again
+      const first = await swap(given, asDetails({ type: note, ...account }));
+      expect(namesIn(await swap(first))).toEqual([note]);
+    });
+
+    test('have none for an ID Token, which has none itself, and an ID-JAG takes none (RFC 9396 7, security R145)', async () => {
+      await letThrough(statement, note);
+      const { body } = await presented();
+      const idToken = { subject_token: String(body['id_token']), subject_token_type: tokenTypes.idToken };
+      const swapped = await exchange(service.issuer, gateway, '', idToken);
+      expect([swapped.status, detailsIn(swapped.body)]).toEqual([200, undefined]);
+      expect(
+        await exchange(service.issuer, gateway, '', { ...idToken, ...asDetails({ type: note, ...account }) }),
+      ).toMatchObject(beyond);
+      const jag = { ...idToken, requested_token_type: tokenTypes.idJag, audience: 'https://saas.example' };
+      expect(
+        await exchange(service.issuer, gateway, '', { ...jag, ...asDetails({ type: note, ...account }) }),
+      ).toMatchObject(beyond);
+    });
   });
 });
 

@@ -2,7 +2,8 @@
 -- client session, as its end does: what has ended issues nothing. The new token belongs to the same client session, ends with it, and is never valid
 -- longer than the presented token. `failure` is NULL if a token was issued; the result is NULL if the presented token is not valid.
 --   expected: subject_token (hash in hex), or of an ID Token sid, subject_client, subject_of_client, and subject_seconds (for which it is still valid);
---     actor_token (hash in hex; null where the client itself acts), client_id, policy, policy_version, resource (its id; null for a resource of this service), acts_at (as for may_issue()),
+--     actor_token (hash in hex; null where the client itself acts), client_id, policy, policy_version, resource (its id; null for a resource of this service),
+--     details (to which the token is limited; null for all that there are), acts_at (as for may_issue()),
 --     proof (as for use_proof(); null without one)
 --   issue: access_token (hash in hex), access_seconds, scope, audience, cnf, exchange
 CREATE FUNCTION {{exchange_token}}(expected jsonb, issue jsonb) RETURNS token_answer LANGUAGE plpgsql AS $$
@@ -10,6 +11,7 @@ DECLARE
   presented_hash bytea := decode(expected ->> 'subject_token', 'hex');
   answer token_answer;
   policy_holds boolean;
+  policy_details text[];
   presented_session bigint;
   client_session client_sessions;
   token access_tokens;
@@ -19,8 +21,8 @@ DECLARE
   caller record;
   token_end timestamptz;
 BEGIN
-  PERFORM FROM exchange_policies p
-    WHERE p.id = expected ->> 'policy' AND p.version = (expected -> 'policy_version')::integer AND p.status = 'enabled' FOR SHARE;
+  SELECT p.authorization_details_types INTO policy_details FROM exchange_policies p
+   WHERE p.id = expected ->> 'policy' AND p.version = (expected -> 'policy_version')::integer AND p.status = 'enabled' FOR SHARE;
   policy_holds := FOUND;
   IF presented_hash IS NOT NULL THEN
     SELECT t.client_session_id INTO presented_session FROM access_tokens t WHERE t.token_hash = presented_hash;
@@ -79,9 +81,21 @@ BEGIN
   IF answer.failure IS NOT NULL THEN
     RETURN answer;
   END IF;
-  INSERT INTO access_tokens (token_hash, client_session_id, client_id, client_epoch, scope, audience, cnf, exchange, expires_at)
+  -- only for tokens with details, and requests that name some: those of the presented token that the policy lets through
+  IF token.details IS NOT NULL OR expected -> 'details' IS NOT NULL THEN
+    answer.details := {{token_details}}(
+      (SELECT jsonb_agg(each.one ORDER BY each.place) FROM jsonb_array_elements(token.details) WITH ORDINALITY AS each (one, place)
+        WHERE each.one ->> 'type' = ANY (policy_details)),
+      expected ->> 'client_id', issue -> 'audience' ->> 0, expected -> 'details');
+    IF answer.details IS NULL THEN
+      answer.failure := 'details';
+      RETURN answer;
+    END IF;
+    answer.details := nullif(answer.details, '[]');
+  END IF;
+  INSERT INTO access_tokens (token_hash, client_session_id, client_id, client_epoch, scope, audience, details, cnf, exchange, expires_at)
     VALUES (decode(issue ->> 'access_token', 'hex'), client_session.id, expected ->> 'client_id', caller.epoch, issue ->> 'scope',
-            ARRAY(SELECT jsonb_array_elements_text(issue -> 'audience')), issue -> 'cnf', issue -> 'exchange',
+            ARRAY(SELECT jsonb_array_elements_text(issue -> 'audience')), answer.details, issue -> 'cnf', issue -> 'exchange',
             now() + make_interval(secs => answer.access_seconds));
   answer.sid := client_session.sid;
   answer.subject := coalesce(issue -> 'exchange' ->> 'subject', client_session.sub);

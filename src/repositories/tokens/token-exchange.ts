@@ -1,6 +1,7 @@
 // Exchanges a token of a user for an access token of another client, in one statement (table access_tokens, RFC 8693).
 import type { Sql } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
+import type { Detail } from '../../oauth/authorization-details.ts';
 import type { Binding } from '../../oauth/binding.ts';
 import type { Audience } from '../../oauth/own-resource.ts';
 import { batchedCall } from '../batched-call.ts';
@@ -10,6 +11,7 @@ import type { Exchange } from './access-tokens.ts';
 import { type RedemptionResult, type RedemptionRow, toRedemptionResult } from './authorization-codes.ts';
 import { type UsedProof, usedProof, useProof } from './dpop-proofs.ts';
 import { actsAt, mayIssueFunction } from './may-issue.ts';
+import { tokenDetails } from './token-details.ts';
 
 /** The token that a client presents: an access token by its hash, or an ID Token by what it says. */
 export type PresentedSubject =
@@ -36,6 +38,8 @@ export interface TokenExchange {
   accessTokenLifetime: number;
   scope: string;
   audience: Audience;
+  /** The authorization details to which the token is limited; undefined for all that the presented token and the policy have together. */
+  details?: readonly Detail[] | undefined;
   binding: Binding;
   proof: UsedProof | undefined;
   exchange: Exchange;
@@ -44,9 +48,13 @@ export interface TokenExchange {
 }
 
 /** `unknown`: the presented token is not valid any more. */
-export type ExchangeFailure = 'ended' | 'client' | 'policy' | 'resource' | 'actor' | 'proof';
+export type ExchangeFailure = 'ended' | 'client' | 'policy' | 'resource' | 'actor' | 'details' | 'proof';
 
-const exchangeToken = storedFunction(new URL('exchange_token.sql', import.meta.url), [mayIssueFunction, useProof]);
+const exchangeToken = storedFunction(new URL('exchange_token.sql', import.meta.url), [
+  mayIssueFunction,
+  tokenDetails,
+  useProof,
+]);
 const exchange = batchedCall('token_exchange.exchange', {
   function: exchangeToken,
   types: 'jsonb, jsonb',
@@ -79,6 +87,7 @@ export function tokenExchangeRepository(sql: Sql) {
           policy: wanted.policy.id,
           policy_version: wanted.policy.version,
           resource: wanted.resourceId,
+          details: wanted.details,
           proof: usedProof(wanted.proof),
         },
         {

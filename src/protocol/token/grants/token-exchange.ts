@@ -3,7 +3,14 @@ import { z } from 'zod';
 import type { ExchangePolicy } from '../../../entities/exchange-policies.ts';
 import { preferredAcr } from '../../../oauth/acr.ts';
 import { isBoundFor } from '../../../oauth/binding.ts';
-import { invalidRequest, invalidScope, invalidTarget, OAuthError, unauthorizedClient } from '../../../oauth/errors.ts';
+import {
+  invalidAuthorizationDetails,
+  invalidRequest,
+  invalidScope,
+  invalidTarget,
+  OAuthError,
+  unauthorizedClient,
+} from '../../../oauth/errors.ts';
 import { tokenExchangeGrant as name } from '../../../oauth/registrable-values.ts';
 import { isScope, splitScope } from '../../../oauth/scope.ts';
 import { text } from '../../../oauth/text.ts';
@@ -21,7 +28,14 @@ import { formatOf } from '../../../sender-constraint/audience.ts';
 import type { TokenService } from '../../../tokens/token-service.ts';
 import { withLifetimeOf } from '../../../tokens/token-issuer.ts';
 import { findTarget, type OfferedTarget } from '../exchange-target.ts';
-import { bindingRefusals, type GrantContext, type GrantType, type Refusal, type UserTokens } from '../grant-type.ts';
+import {
+  beyondDetails,
+  bindingRefusals,
+  type GrantContext,
+  type GrantType,
+  type Refusal,
+  type UserTokens,
+} from '../grant-type.ts';
 import { grantIdJag, type IdJagDependencies } from '../id-jag.ts';
 import {
   type FoundActor,
@@ -63,6 +77,7 @@ const failures: Record<Exclude<ExchangeFailure, 'proof'> | 'unknown', () => OAut
   policy: refusals.no_policy,
   resource: () => invalidTarget('the resource issues no tokens'),
   actor: () => invalidRequest('actor_token is not valid any more'),
+  details: beyondDetails,
 };
 
 interface TokenExchangeDependencies {
@@ -136,7 +151,7 @@ export function tokenExchangeGrant({ config, store, tokens }: TokenExchangeDepen
 
   async function issue(
     given: Parameters,
-    { client, address, proof, prepare }: GrantContext,
+    { client, address, details, proof, prepare }: GrantContext,
     subject: FoundSubject,
     actor: FoundActor | undefined,
     { policy, target, scope, act }: Decided,
@@ -158,6 +173,7 @@ export function tokenExchangeGrant({ config, store, tokens }: TokenExchangeDepen
       accessTokenLifetime: prepared.lifetimes.accessToken,
       scope: scope.join(' '),
       audience: target.audience,
+      details,
       binding: prepared.bindings.binding,
       proof,
       exchange: {
@@ -204,10 +220,13 @@ export function tokenExchangeGrant({ config, store, tokens }: TokenExchangeDepen
     name,
     asksNetwork: true,
     parameters,
+    takesDetails: true,
     async authorize(given, context) {
       const wrong = checkParameters(given);
       if (wrong) return { refusal: wrong };
       const { subject_token: token, subject_token_type: type } = given;
+      if (given.requested_token_type === tokenTypes.idJag && context.details)
+        return { refusal: invalidAuthorizationDetails('an ID-JAG has no authorization_details: leave them out') };
       if (given.requested_token_type === tokenTypes.idJag)
         return config.idJag
           ? grantIdJag({ config, store, tokens }, given, context)
