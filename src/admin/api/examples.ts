@@ -21,6 +21,7 @@ const values: Readonly<Record<string, unknown>> = {
   attempts: 2,
   attribute: 'cost_center',
   authoritative_domains: [],
+  authorization_details_types: 'note',
   authorization_servers: 'https://id.example.com',
   base_url: 'https://harbour.example.com/scim/v2',
   certificate: 'MIIBszCCAVmgAwIBAgIUf0…',
