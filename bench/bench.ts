@@ -1,7 +1,7 @@
 // Benchmarks the service, a bare reference and a peer on one PostgreSQL, in turn; writes their ratios to docs/benchmark.md.
 //
 //   npm run bench                                  everything: seventeen minutes, or more on a machine shared with others
-//   npm run bench -- --only introspect --rounds 3  some operations, by a part of their key; writes nothing
+//   npm run bench -- --only introspect --rounds 3  some operations, by parts of their keys with commas between; writes nothing
 //   npm run bench -- --profile FOLDER              instead of rates: where the service's time goes, operation by operation
 //   npm run bench -- --statements                  instead of rates: where PostgreSQL's time goes, statement by statement
 //
@@ -54,7 +54,8 @@ const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
 const connections = values.connections.split(',').map(Number);
 const sideNames = values.sides.split(',') as SideName[];
-const chosen = operations.filter(({ key }) => values.only === undefined || key.includes(values.only));
+const parts = values.only?.split(',');
+const chosen = operations.filter(({ key }) => !parts || parts.some((part) => key.includes(part)));
 // Until code is compiled and statements are prepared on all connections: in seconds, and in operations, since code is compiled by how often
 // it ran. Slow operations get a longer time, within a limit: all sides alike.
 const warmUp = { seconds: 2, operations: 12_000, most: 30 };

@@ -133,14 +133,44 @@ describe('a sign-in by SAML', () => {
       group_rules: [{ equals: 'Team', group: 'team' }],
     });
     const nameId = someone();
-    const come = (attributes: Record<string, string[]>) =>
-      signInBySaml(new UserAgent(service), provider, 'grouped', { assertion: { nameId, attributes } });
+    const come = (attributes: Record<string, string[]>, edit = (xml: string) => xml) =>
+      signInBySaml(new UserAgent(service), provider, 'grouped', { assertion: { nameId, attributes, edit } });
     await come({ memberOf: ['Team', 'Other'] });
     expect((await userOf(nameId))!.groups).toEqual(['team']);
     await come({ groups: [] });
     expect((await userOf(nameId))!.groups).toEqual(['team']);
     await come({ memberOf: [] });
     expect((await userOf(nameId))!.groups).toEqual([]);
+    // an attribute that stands twice has the values of both
+    const twice = (xml: string) => xml.replace(/ Name="(first|second)"/g, ' Name="memberOf"');
+    await come({ first: ['Team'], second: ['Other'] }, twice);
+    expect((await userOf(nameId))!.groups).toEqual(['team']);
+    await come({ memberOf: [] });
+    await come({ first: ['Other'], second: ['Team'] }, twice);
+    expect((await userOf(nameId))!.groups).toEqual(['team']);
+  });
+
+  test('takes a claim from the attribute of this name before one of this friendly name (federation 4)', async () => {
+    await addSamlConnection(service, provider, 'friendly', {
+      provisioning: 'on',
+      claim_rules: [{ to: 'nickname', from: 'short' }],
+    });
+    const nameId = someone();
+    const come = (attributes: Record<string, string>) => {
+      const edit = (xml: string) => xml.replace(' Name="other"', '$& FriendlyName="short"');
+      return signInBySaml(new UserAgent(service), provider, 'friendly', { assertion: { nameId, attributes, edit } });
+    };
+    const nickname = async () => (await userOf(nameId))!.claims['nickname'];
+    await come({ other: 'by friendly name' });
+    expect(await nickname()).toBe('by friendly name');
+    for (const attributes of [
+      { short: 'by name', other: 'not this' },
+      { other: 'not this', short: 'by name' },
+    ]) {
+      await come({ other: 'by friendly name' });
+      await come(attributes);
+      expect(await nickname()).toBe('by name');
+    }
   });
 
   test('vouches for an address by authority alone (federation 4)', async () => {
@@ -210,6 +240,12 @@ describe('a sign-in by SAML', () => {
     const friendly = (xml: string) => xml.replace(/ Name="(a|b)"/g, '$& FriendlyName="uid"');
     await refusedBy(
       { assertion: { ...transient, attributes: { a: someone(), b: someone() }, edit: friendly } },
+      'transient',
+    );
+    // and one attribute may stand twice
+    const twice = (xml: string) => xml.replace(/ Name="(a|b)"/g, ' Name="uid"');
+    await refusedBy(
+      { assertion: { ...transient, attributes: { a: someone(), b: someone() }, edit: twice } },
       'transient',
     );
     await refusedBy({ assertion: { ...transient } }, 'transient');

@@ -1,8 +1,9 @@
 // Walks through SAML programs of other authors, as both sides: pysaml2 and simplesamlphp; and checks our messages by the schemas of SAML with xmllint.
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inflated } from '../helpers/saml-provider.ts';
 import { signInPage, leave } from '../helpers/connections.ts';
@@ -65,19 +66,18 @@ const linked = async (subject: string) =>
   );
 
 describe('pysaml2', () => {
-  function pysaml2<T>(command: string, input: Record<string, unknown> = {}): T {
-    const text = execFileSync('python3', [join(import.meta.dirname, 'pysaml2_side.py'), command], {
-      input: JSON.stringify({ base: peerBase, work, ...input }),
+  /** The service is in this process, and must not stand still meanwhile. */
+  async function pysaml2<T>(command: string, input: Record<string, unknown> = {}): Promise<T> {
+    const running = promisify(execFile)('python3', [join(import.meta.dirname, 'pysaml2_side.py'), command], {
       env: { ...process.env, PYTHONPATH: process.env['PYSAML2'] },
-      encoding: 'utf8',
-      stdio: 'pipe',
     });
+    running.child.stdin!.end(JSON.stringify({ base: peerBase, work, ...input }));
     // the script beside this file writes it
-    return JSON.parse(text) as T;
+    return JSON.parse((await running).stdout) as T;
   }
 
   test('as a service provider signs a user in by a signed request, reads the assertion, encrypted as well, and signs the user out (SAML Profiles 4.1, 4.4)', async () => {
-    const { xml } = pysaml2<{ xml: string }>('sp-metadata');
+    const { xml } = await pysaml2<{ xml: string }>('sp-metadata');
     const { client_id: id } = await create('clients', {
       kind: 'saml',
       client_name: 'pysaml2',
@@ -93,29 +93,31 @@ describe('pysaml2', () => {
         body: members,
       });
       expect(patched.status).toBe(200);
-      const asked = pysaml2<{ id: string; location: string }>('authenticate', peer);
+      const asked = await pysaml2<{ id: string; location: string }>('authenticate', peer);
       let page = await agent.follow(await agent.get(asked.location, { 'sec-fetch-site': 'cross-site' }));
       if (page.body.includes('id="password"')) page = await agent.signIn(user, page);
       const answer = answerOf(page)!;
       expect(answer).toMatchObject({ action: `${peerBase}/acs`, relayState: 'state' });
       const wanted = { want_response_signed: 'sign_response' in members };
-      const read = pysaml2<{ name: string; attributes: Record<string, string[]>; index: string }>('read-response', {
-        ...peer,
-        ...wanted,
-        id: asked.id,
-        response: base64(answer.xml),
-      });
+      const read = await pysaml2<{ name: string; attributes: Record<string, string[]>; index: string }>(
+        'read-response',
+        {
+          ...peer,
+          ...wanted,
+          id: asked.id,
+          response: base64(answer.xml),
+        },
+      );
       expect(read.attributes).toEqual({
         mail: ['ada@corp.example'],
         displayName: ['Ada <L> & "é"'],
         groups: ['staff'],
       });
       // another request did not ask for it
-      expect(() => pysaml2('read-response', { ...peer, id: 'id-other', response: base64(answer.xml) })).toThrow(
-        'Unsolicited response',
-      );
+      const other = pysaml2('read-response', { ...peer, id: 'id-other', response: base64(answer.xml) });
+      await expect(other).rejects.toThrow('Unsolicited response');
       if (!('sign_response' in members)) continue;
-      const leaving = pysaml2<{ id: string; location: string }>('logout', {
+      const leaving = await pysaml2<{ id: string; location: string }>('logout', {
         ...peer,
         ...read,
         destination: `${service.issuer}/saml/logout`,
@@ -123,7 +125,10 @@ describe('pysaml2', () => {
       const left = await agent.get(leaving.location, { 'sec-fetch-site': 'cross-site' });
       const response = new URL(left.location!).searchParams.get('SAMLResponse')!;
       expect(left.location).toMatch(`${peerBase}/slo?`);
-      expect(pysaml2('read-logout-response', { ...peer, response })).toEqual({ answered: leaving.id, good: true });
+      expect(await pysaml2('read-logout-response', { ...peer, response })).toEqual({
+        answered: leaving.id,
+        good: true,
+      });
       expect((await agent.follow(await agent.get('/account'))).body).toContain('id="password"');
     }
   });
@@ -132,7 +137,7 @@ describe('pysaml2', () => {
     'as an identity provider verifies our request, and its answer signs a user in (the response signed: %s) (SAML Profiles 4.1)',
     async (signsResponse) => {
       const id = signsResponse ? 'pysaml2-both' : 'pysaml2';
-      const { xml: metadata } = pysaml2<{ xml: string }>('idp-metadata');
+      const { xml: metadata } = await pysaml2<{ xml: string }>('idp-metadata');
       await create('connections', {
         id,
         kind: 'saml',
@@ -147,7 +152,7 @@ describe('pysaml2', () => {
       const left = await leave(agent, await signInPage(agent, id), id);
       const query = new URL(left.location!).searchParams;
       const name = `${id}-ann`;
-      const answer = pysaml2<{ xml: string; destination: string }>('answer', {
+      const answer = await pysaml2<{ xml: string; destination: string }>('answer', {
         metadata: join(work, `${id}.xml`),
         request: query.get('SAMLRequest'),
         state: query.get('RelayState'),
