@@ -84,8 +84,9 @@ export interface ServiceOptions {
   renderer?: PageRenderer | undefined;
   /** Replaces the function that makes a key pair. */
   newKeyPair?: typeof makeKeyPair | undefined;
-  /** Replaces the one that the settings name. */
+  /** Replace the transport that the settings name, and the limits for refusals that are kept. */
   mailTransport?: MailTransport | undefined;
+  refusalLimits?: Parameters<typeof createKeepRefusal>[1] | undefined;
   /** The other processes behind the same port. */
   siblings?: Siblings | undefined;
   /** Counts what differs from CONFIG_FILE. */
@@ -102,6 +103,7 @@ export async function buildServices({
   renderer: given,
   newKeyPair,
   mailTransport = createMailTransport(config),
+  refusalLimits,
   siblings,
   configDrift,
 }: ServiceOptions) {
@@ -148,7 +150,7 @@ export async function buildServices({
     basePath,
     languageChoice,
     () => appearance.current().brand,
-    createKeepRefusal(store, limits),
+    createKeepRefusal(store, refusalLimits ?? limits),
     secretBox,
   );
   const deviceCookies = createDeviceCookies({

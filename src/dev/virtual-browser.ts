@@ -3,22 +3,26 @@ import type { FastifyInstance } from 'fastify';
 
 type Method = 'GET' | 'POST';
 
-/** Where the browser ended. */
-export type End =
+/** Where the browser ended, and the paths of the pages whose form it sent. */
+export type End = { sent: readonly string[] } & (
   | { redirect: string; form?: Record<string, string> }
-  /** A page that only a person can answer, or a refusal. */
-  | { stopped: string; status: number; title: string };
+  /** A page that only a person can answer, a refusal, or the last page. @param reference of the refusal */
+  | { stopped: string; status: number; title: string; reference: string | undefined }
+);
 
 export interface Visit {
   /** The address with its query, below the issuer. */
   address: string;
-  decision: 'allow' | 'deny';
+  /** What the user enters on a page, by its path: the form is sent with these fields. */
+  entered: Readonly<Record<string, Record<string, string>>>;
   /** Signs the browser in, for the pending request if there is one, and says where it continues. */
-  signIn(
+  signIn?(
     cookie: string,
     transaction: string | undefined,
     strong: boolean,
   ): Promise<{ cookies: string[]; path: string }>;
+  /** Throws if the browser must not send a form, or leave with an answer, in the session that it has. */
+  check?(cookie: string): Promise<void>;
 }
 
 const most = 30; // requests
@@ -36,35 +40,46 @@ export class VirtualBrowser {
   }
 
   /** Goes to an address, and on until it leaves the issuer, or stops at a page. */
-  async visit({ address, decision, signIn }: Visit): Promise<End> {
+  async visit({ address, entered, signIn, check = async () => undefined }: Visit): Promise<End> {
+    const sent: string[] = [];
     let page = await this.#send('GET', address);
-    for (let sent = 1; sent < most; sent++) {
+    for (let requests = 1; requests < most; requests++) {
       if (page.location !== undefined) {
         const target = new URL(page.location, this.#issuer);
-        if (!this.#isOwn(target)) return { redirect: target.href };
+        if (!this.#isOwn(target)) {
+          await check(this.#header());
+          return { redirect: target.href, sent };
+        }
         page = await this.#send('GET', target.pathname + target.search);
         continue;
       }
       const { pathname, searchParams } = new URL(page.address, this.#issuer);
       const path = pathname.slice(this.#basePath.length);
       const transaction = searchParams.get('transaction') ?? undefined;
-      if (page.status === 200 && /^\/login(\/accounts|\/second-factor)?$/.test(path)) {
+      if (signIn && page.status === 200 && /^\/login(\/accounts|\/second-factor)?$/.test(path)) {
         const done = await signIn(this.#header(), transaction, path === '/login/second-factor');
         for (const line of done.cookies) this.#keep(line);
-        page = await this.#send('GET', done.path);
+        // without a request the page that asked for the sign-in is next
+        page = await this.#send('GET', transaction === undefined ? address : done.path);
         continue;
       }
       const form = formOf(page.body);
       // response mode form_post
-      if (page.status === 200 && form && /^https?:\/\//.test(form.action) && !this.#isOwn(new URL(form.action)))
-        return { redirect: form.action, form: form.fields };
-      if (page.status === 200 && form && path === '/consent') {
-        page = await this.#send('POST', this.#basePath + form.action, { ...form.fields, decision });
+      if (page.status === 200 && form && /^https?:\/\//.test(form.action) && !this.#isOwn(new URL(form.action))) {
+        await check(this.#header());
+        return { redirect: form.action, form: form.fields, sent };
+      }
+      // each form once: the last page can have the same address. The page that refuses a user has a form, too
+      if (form && entered[path] && !sent.includes(path) && (page.status === 200 || path === '/access-denied')) {
+        await check(this.#header());
+        page = await this.#send('POST', this.#basePath + form.action, { ...form.fields, ...entered[path] });
+        sent.push(path);
         continue;
       }
-      return { stopped: path, status: page.status, title: titleOf(page.body) };
+      return { stopped: path, status: page.status, title: titleOf(page.body), reference: referenceOn(page), sent };
     }
-    return { stopped: page.address, status: page.status, title: 'the redirects do not end' };
+    const title = 'the redirects do not end';
+    return { stopped: page.address, status: page.status, title, reference: undefined, sent };
   }
 
   get #basePath(): string {
@@ -138,5 +153,9 @@ function formOf(html: string): { action: string; fields: Record<string, string> 
     fields: Object.fromEntries([...inputs].map(([, name = '', value = '']) => [decoded(name), decoded(value)])),
   };
 }
+
+/** The reference that a page shows; a page of a protocol has it in its address. */
+const referenceOn = ({ address, body }: { address: string; body: string }): string | undefined =>
+  (/[?&]reference=([0-9a-f]{8})/.exec(address) ?? /<p class="reference">[^]*?\b([0-9a-f]{8})\b/.exec(body))?.[1];
 
 const titleOf = (html: string): string => decoded(/<title>([^<]*)<\/title>/.exec(html)?.[1] ?? '');

@@ -52,7 +52,7 @@ export function createLogger(config: Pick<Config, 'logLevel'>): Logger {
 
 /** What `gatehouse dev` adds to a start. */
 export interface Additions {
-  app: Pick<AppOptions, 'mailTransport' | 'newKeyPair' | 'passwordWork'> & {
+  app: Pick<AppOptions, 'mailTransport' | 'newKeyPair' | 'passwordWork' | 'refusalLimits'> & {
     doors(connection: ServiceDatabase): AppOptions['doors'];
   };
   /** Fills the database before the service listens. */

@@ -298,12 +298,12 @@ test('a wrong configuration is one sentence, and prints nothing on standard outp
 });
 
 test('no other start has a door, whatever its environment says (delivery 5)', async () => {
-  const doors = ['/dev/sign-in', '/dev/time', '/dev/session'];
+  const doors = ['/dev/sign-in', '/dev/sign-out', '/dev/device', '/dev/time', '/dev/session'];
   const statuses = (issuer: string) =>
     Promise.all(doors.map(async (path) => (await post(issuer + path, { user: 'alice', seconds: 1 })).status));
   const service = await startTestService();
   try {
-    expect(await statuses(service.issuer)).toEqual([404, 404, 404]);
+    expect(await statuses(service.issuer)).toEqual([404, 404, 404, 404, 404]);
   } finally {
     await service.stop();
   }
@@ -316,7 +316,7 @@ test('no other start has a door, whatever its environment says (delivery 5)', as
   };
   const server = startServer({ ...tricks, PORT: String(await freePort()), DATA_DIR: join(folder, 'normal') });
   await server.ready();
-  expect(await statuses(server.issuer)).toEqual([404, 404, 404]);
+  expect(await statuses(server.issuer)).toEqual([404, 404, 404, 404, 404]);
 });
 
 test('SIGTERM ends it, and leaves nothing behind (delivery 5)', async () => {
