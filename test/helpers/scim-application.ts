@@ -1,5 +1,5 @@
 // Plays applications with a SCIM service (RFC 7644) on the loopback: each first segment of a path is an application, whose answers a test can replace.
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { freePort } from './server-process.ts';
@@ -43,6 +43,8 @@ export class ScimApplications {
   readonly requests: ScimRequest[] = [];
   readonly users = new Map<string, Map<string, Resource>>();
   readonly groups = new Map<string, Map<string, Resource>>();
+  /** Applications without PATCH, and how each answers it. */
+  readonly withoutPatch = new Map<string, number>();
   /** How an application answers, if not by itself. */
   readonly answers = new Map<string, Answering>();
   private server: Server | undefined;
@@ -120,12 +122,18 @@ export class ScimApplications {
     return 'answered';
   }
 
-  answer({ app, method, collection, id, filter, body }: ScimRequest, response: ServerResponse): 'answered' {
+  answer({ app, method, collection, id, filter, body, headers }: ScimRequest, response: ServerResponse): 'answered' {
+    const withoutPatch = this.withoutPatch.get(app);
+    if (collection === 'ServiceProviderConfig' && withoutPatch !== undefined)
+      return this.send(response, 200, { patch: { supported: false } });
+    if (method === 'PATCH' && withoutPatch !== undefined) return this.send(response, withoutPatch);
     if (collection !== 'Users' && collection !== 'Groups') return this.send(response, 404);
     const all = this.of(app, collection);
     const found = id === undefined ? undefined : all.get(id);
     if (id !== undefined && !found) return this.send(response, 404, { scimType: 'noTarget' });
-    if (method === 'GET' && found) return this.send(response, 200, found);
+    // the version is the content
+    const etag = found && `W/"${createHash('sha256').update(JSON.stringify(found)).digest('base64')}"`;
+    if (method === 'GET' && found) return this.send(response, 200, found, { etag: etag! });
     if (method === 'GET') {
       const [, name, value] = /^(\w+) eq (".*")$/.exec(filter ?? '') ?? [];
       const wanted = value === undefined ? undefined : (JSON.parse(value) as string);
@@ -139,6 +147,11 @@ export class ScimApplications {
     if (method === 'PATCH') {
       for (const operation of body['Operations'] as Values[]) apply(found!, operation);
       return this.send(response, 200, found);
+    }
+    if (method === 'PUT') {
+      if (headers['if-match'] !== undefined && headers['if-match'] !== etag) return this.send(response, 412);
+      all.set(id!, { ...body, id: id! });
+      return this.send(response, 200, all.get(id!));
     }
     const key = collection === 'Users' ? 'userName' : 'displayName';
     if ([...all.values()].some((one) => one[key] === body[key]))

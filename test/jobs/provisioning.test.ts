@@ -509,6 +509,87 @@ describe('groups', () => {
   });
 });
 
+describe('an application without PATCH', () => {
+  test.each([501, 405, 404])(
+    'that answers %s to it gets whole accounts and groups, and keeps what it has beside what is sent (federation 8, RFC 7644 3.5.1)',
+    async (status) => {
+      const target = await provisioning.newTarget({ users: 0 });
+      const { app } = target;
+      applications.withoutPatch.set(app, status);
+      const name = `put-${status}`;
+      const before = applications.add(app, {
+        userName: name,
+        active: true,
+        title: 'Chief',
+        groups: [{ value: 'of the application' }],
+        name: { familyName: 'Old', honorificPrefix: 'Dr' },
+      });
+      const { sub } = await service.createUser({
+        username: name,
+        groups: [target.group],
+        claims: { family_name: 'New', name: 'Dr New' },
+      });
+      await provisioning.until(target, ({ counts }) => counts.active === 1);
+      const account = () => applications.of(app).get(before.id)!;
+      expect(account()).toEqual({
+        id: before.id,
+        schemas: ['urn:ietf:params:scim:schemas:core:2.0:User'],
+        userName: name,
+        externalId: sub,
+        active: true,
+        title: 'Chief',
+        displayName: 'Dr New',
+        name: { formatted: 'Dr New', familyName: 'New', honorificPrefix: 'Dr' },
+      });
+      await changeUser(sub, { claims: { name: null } });
+      await provisioning.settled(target);
+      expect(account()).not.toHaveProperty('displayName');
+      expect(account()['name']).toEqual({ familyName: 'New', honorificPrefix: 'Dr' });
+
+      const ofOthers = { id: `crew-${status}`, displayName: `crew of ${app}`, members: [{ value: 'stranger' }] };
+      applications.of(app, 'Groups').set(ofOthers.id, ofOthers);
+      await api('/groups', 'POST', { name: ofOthers.displayName });
+      await api(`/groups/${encodeURIComponent(ofOthers.displayName)}/members`, 'POST', { add: [sub] });
+      await api(target.at, 'PATCH', { groups: [ofOthers.displayName] });
+      await provisioning.settled(target);
+      const members = () => applications.of(app, 'Groups').get(ofOthers.id)!['members'];
+      expect(members()).toEqual([{ value: 'stranger' }, { value: before.id }]);
+      await changeUser(sub, { status: 'disabled' });
+      await provisioning.settled(target);
+      expect(account()).toMatchObject({ active: false, title: 'Chief' });
+      expect(members()).toEqual([{ value: 'stranger' }]);
+      // it is asked once for the first PATCH, and again after its address or its token may have changed
+      const asked = applications.requests.filter((one) => one.app === app);
+      expect(asked.filter(({ method }) => method === 'PATCH').length).toBeLessThanOrEqual(2);
+    },
+  );
+
+  test('a change that another client makes between the reading and the writing is not undone (RFC 7644 3.14)', async () => {
+    const target = await provisioning.newTarget({ users: 1 });
+    const { app } = target;
+    const [sub] = target.subs as [string];
+    applications.withoutPatch.set(app, 501);
+    let between = 1;
+    applications.answers.set(app, ({ method }) => {
+      if (method === 'PUT' && between-- > 0) accountOf(target, sub)!['title'] = 'Captain';
+      return undefined;
+    });
+    await changeUser(sub, { claims: { name: 'Ada' } });
+    await provisioning.settled(target);
+    expect(accountOf(target, sub)).toMatchObject({ title: 'Captain', displayName: 'Ada' });
+  });
+
+  test('an account that is deleted there is made anew (federation 8)', async () => {
+    const target = await provisioning.newTarget({ users: 1 });
+    const [sub] = target.subs as [string];
+    applications.withoutPatch.set(target.app, 404);
+    applications.of(target.app).clear();
+    await changeUser(sub, { claims: { name: 'Anew' } });
+    await provisioning.settled(target);
+    expect(accountsAt(target)).toMatchObject([{ externalId: sub, displayName: 'Anew' }]);
+  });
+});
+
 describe('the target', () => {
   test('addresses inside of the network, without https, with a user name, a query or port 25 are refused (federation F82, FR46)', async () => {
     const { clientId } = await service.createClient();

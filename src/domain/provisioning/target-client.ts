@@ -7,12 +7,16 @@ import {
   filterOf,
   type Found,
   foundIn,
+  groupSchema,
   idInLocation,
+  lacksPatch,
   matchesIn,
   type PatchOperation,
   patchOf,
   retryAfterOf,
+  userSchema,
   type Values,
+  withChanges,
 } from '../../rules/provisioning/account.ts';
 
 /** The target itself answers no request well: all of them pause. The message has no address, which can have a secret in it. */
@@ -49,11 +53,15 @@ export type TargetConnection = ReturnType<ReturnType<typeof createTargetClients>
 
 const timeout = 10_000; // milliseconds, for one request
 const maxBytes = 1024 * 1024;
+/** Milliseconds for which it is known whether a target has PATCH. */
+const knownFor = 3_600_000;
 const scimType = 'application/scim+json';
 
 export function createTargetClients({ secretBox, exchange, stopped }: TargetClientOptions) {
   /** Access tokens by target. */
   const tokens = new Map<string, { token: string; version: number; until: number }>();
+  /** Targets of which a request of this kind failed, and whether they have no PATCH at all. */
+  const withoutPatch = new Map<string, { lacks: boolean; version: number; until: number }>();
 
   async function ask(...[url, sent]: Parameters<GuardedExchange>): Promise<ExchangeAnswer> {
     try {
@@ -96,13 +104,13 @@ export function createTargetClients({ secretBox, exchange, stopped }: TargetClie
     const uriOf = (collection: Collection, id?: string) =>
       `${base}/${collection}${id === undefined ? '' : `/${encodeURIComponent(id)}`}`;
 
-    async function send(method: string, url: string, body?: Values): Promise<ExchangeAnswer> {
-      const answer = await attempt(method, url, body);
+    async function send(method: string, url: string, body?: Values, version?: string): Promise<ExchangeAnswer> {
+      const answer = await attempt(method, url, body, version);
       // an access token may end before its time
       if (answer.status !== 401 || !tokens.delete(target.id)) return checked(answer);
-      return checked(await attempt(method, url, body));
+      return checked(await attempt(method, url, body, version));
     }
-    const attempt = async (method: string, url: string, body?: Values): Promise<ExchangeAnswer> =>
+    const attempt = async (method: string, url: string, body?: Values, version?: string): Promise<ExchangeAnswer> =>
       ask(url, {
         method,
         ...(body && { body: JSON.stringify(body) }),
@@ -110,8 +118,43 @@ export function createTargetClients({ secretBox, exchange, stopped }: TargetClie
           authorization: `Bearer ${await tokenOf(target)}`,
           accept: `${scimType}, application/json`,
           ...(body && { 'content-type': scimType }),
+          ...(version !== undefined && { 'if-match': version }),
         },
       });
+
+    const known = (): boolean | undefined => {
+      const { lacks, version, until } = withoutPatch.get(target.id) ?? {};
+      return version === target.version && until! > Date.now() ? lacks : undefined;
+    };
+
+    /** Asks a target that refused a PATCH whether it has any: one without may answer that the address does not exist. */
+    async function learn(status: number): Promise<boolean> {
+      const answer = await send('GET', `${base}/ServiceProviderConfig`);
+      const lacks = answer.status === 200 ? lacksPatch(objectIn(answer.body)) : status === 405 || status === 501;
+      withoutPatch.set(target.id, { lacks, version: target.version, until: Date.now() + knownFor });
+      return lacks;
+    }
+
+    /** Reads the whole resource, and writes it with the changes. A change that another client makes in between is not undone, if the target has versions. */
+    async function replace(
+      collection: Collection,
+      id: string,
+      operations: readonly PatchOperation[],
+      again = true,
+    ): Promise<number | undefined> {
+      const uri = uriOf(collection, id);
+      const read = await send('GET', uri);
+      if (isGone(read)) return undefined;
+      const found = read.status === 200 ? foundIn(objectIn(read.body)) : undefined;
+      if (!found) throw refused(read);
+      const schemas = [collection === 'Users' ? userSchema : groupSchema];
+      const whole = { schemas, ...withChanges(found.values, operations) };
+      const answer = await send('PUT', uri, whole, read.headers.etag);
+      if (isGone(answer)) return undefined;
+      if (answer.status === 412 && again) return replace(collection, id, operations, false);
+      if (!isGood(answer)) throw refused(answer);
+      return answer.status;
+    }
 
     return {
       /** The resources with exactly this value, and the status of the answer; none where the target cannot filter by it. */
@@ -141,16 +184,18 @@ export function createTargetClients({ secretBox, exchange, stopped }: TargetClie
         const id = foundIn(objectIn(answer.body))?.id ?? idInLocation(answer.headers.location, uriOf(collection));
         return { id, status: answer.status };
       },
-      /** Undefined for a resource that is gone. */
+      /** Undefined for a resource that is gone. A target without PATCH gets the whole resource (RFC 7644 3.5.1). */
       async patch(
         collection: Collection,
         id: string,
         operations: readonly PatchOperation[],
       ): Promise<number | undefined> {
+        if (known() === true) return replace(collection, id, operations);
         const answer = await send('PATCH', uriOf(collection, id), patchOf(operations));
+        if (isGood(answer)) return answer.status;
+        if (known() ?? (await learn(answer.status))) return replace(collection, id, operations);
         if (isGone(answer)) return undefined;
-        if (!isGood(answer)) throw refused(answer);
-        return answer.status;
+        throw refused(answer);
       },
       async remove(collection: Collection, id: string): Promise<number> {
         const answer = await send('DELETE', uriOf(collection, id));

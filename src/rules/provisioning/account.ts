@@ -99,6 +99,42 @@ export const patchOf = (operations: readonly PatchOperation[]): Values => ({
   Operations: operations,
 });
 
+/** What a target makes by itself, and what another request writes (RFC 7643 3.1, 4.1.2). */
+const ofTarget = new Set(['meta', 'groups']);
+
+const membersIn = ({ members }: Values): Values[] => (Array.isArray(members) ? members.filter(isObject) : []);
+
+/**
+ * A resource as it was read, with operations of changesOf() or of members: where a target takes whole resources only, whatever it has beside our
+ * values stays.
+ */
+export function withChanges(resource: Values, operations: readonly PatchOperation[]): Values {
+  const changed = Object.fromEntries(Object.entries(resource).filter(([name]) => !ofTarget.has(name)));
+  for (const { path, op, value } of operations) {
+    const removed = /^members\[value eq (".*")\]$/.exec(path)?.[1];
+    if (removed !== undefined)
+      changed['members'] = membersIn(changed).filter((member) => member['value'] !== JSON.parse(removed));
+    else if (path === 'members') {
+      const had = new Set(membersIn(changed).map((member) => member['value']));
+      changed['members'] = [
+        ...membersIn(changed),
+        ...(value as Values[]).filter((member) => !had.has(member['value'])),
+      ];
+    } else {
+      const [name, part] = path.split('.') as [string, string | undefined];
+      const whole =
+        part === undefined ? changed : (changed[name] = isObject(changed[name]) ? { ...changed[name] } : {});
+      if (op === 'remove') Reflect.deleteProperty(whole as Values, part ?? name);
+      else (whole as Values)[part ?? name] = value;
+    }
+  }
+  return changed;
+}
+
+/** Whether the configuration of a service says that it has no PATCH (RFC 7643 5). */
+export const lacksPatch = (configuration: Values): boolean =>
+  isObject(configuration['patch']) && configuration['patch']['supported'] === false;
+
 /** An id that can be a part of a path: a segment of dots would name another resource. */
 const isId = (id: unknown): id is string =>
   typeof id === 'string' && id.length > 0 && id.length <= 1000 && !/^\.{1,2}$/.test(id) && !/\p{Cc}/u.test(id);
