@@ -41,6 +41,8 @@ export interface PartySettings {
   CLIENT_SECRET: string;
   /** Of an API: the audience of its tokens. */
   RESOURCE?: string;
+  /** What a program that exchanges tokens and comes with certificates needs besides. */
+  [further: string]: string | undefined;
 }
 
 export interface PartyProcess {
@@ -49,7 +51,7 @@ export interface PartyProcess {
   output(): string;
 }
 
-const startLimit = 60_000; // milliseconds
+const startLimit = 180_000; // milliseconds
 
 /** Starts the party's program and waits until it listens. */
 export async function startParty(party: Party, port: number, settings: PartySettings): Promise<PartyProcess> {
