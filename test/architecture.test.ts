@@ -80,6 +80,12 @@ const awaitedReply = /\bawait (?:reply|pages|admin)\.(?:send|redirect|refuse)\(/
 const ofOneProtocol =
   /\b(response_type|response_mode|code_challenge|code_verifier|nonce|request_uri|acr_values|id_token(_hint)?|grant_types?|authorization_code|redirect_uris)\b/;
 
+/** The doors of `gatehouse dev` sign any user in: the program of that command imports them, and nothing else (delivery D2). */
+const mayOpenDoors = (file: string, target: string): boolean =>
+  target.startsWith('dev/')
+    ? file.startsWith('dev/') || file === 'start/dev.ts'
+    : target !== 'start/dev.ts' || file === 'dev-server.ts';
+
 /** The pages of administrators, and the two files that give each page its operations. */
 const ofPages = /^admin\/(console|registration-approval)\//;
 const sessionOfConsole = ['admin/console/admin-session.ts', 'admin/registration-approval/routes.ts'];
@@ -125,6 +131,9 @@ function violations(sources: readonly Source[]): string[] {
       found.push(
         `${file} goes past the operations: a page reads and changes through them, and they ask for permission`,
       );
+    const door = importsOf(text).find((specifier) => /(^|\/)(dev\/[^/]+|start\/dev|dev)\.ts$/.test(specifier));
+    if (door !== undefined && !mayOpenDoors(file, join(dirname(file), door)))
+      found.push(`${file} imports ${door}: only gatehouse dev knows its doors`);
     if (/\bdeclare module\b/.test(text)) found.push(`${file} extends the types of another module`);
     if (!/^(\/\/|#!)/.test(text)) found.push(`${file} does not say in its first line what it is for`);
     if (
@@ -356,6 +365,9 @@ test.each([
   ['admin/console/users/routes.ts', 'const user = await options.store.users.find(sub);', 'past the operations'],
   ['admin/console/users/routes.ts', 'const { administration } = options.operationContext;', 'past the operations'],
   ['interaction/flow.ts', `const mode = stored.parameters['response_mode'];`, 'knows response_mode'],
+  ['start/service.ts', `import { createDoors } from '../dev/doors.ts';`, 'knows its doors'],
+  ['command-line/dev.ts', `const { createDoors } = await import('../dev/doors.ts');`, 'knows its doors'],
+  ['server.ts', `await import('./start/dev.ts');`, 'knows its doors'],
   ['protocol/token/routes.ts', 'const text = `SELECT * FROM clients WHERE client_id = 1`;', 'holds SQL'],
 ])('a planted fault in %s is found: %s (architecture, directions)', (file, line, reason) => {
   expect(violations([{ file, text: `// A planted fault.\n${line}\n` }]).join('\n')).toContain(reason);

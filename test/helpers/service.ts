@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import { vi } from 'vitest';
-import { buildApp } from '../../src/app.ts';
+import { type AppOptions, buildApp } from '../../src/app.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { createPasswordHashing, type PasswordWork } from '../../src/crypto/password-hashing.ts';
 import type { SecretBox } from '../../src/crypto/secret-box.ts';
@@ -130,6 +130,8 @@ export async function startTestService(
     /** A database that is migrated already, and the SECRET_KEY of its encrypted data; a new one by default. */
     database?: TestDatabase;
     secretKey?: string;
+    /** The doors of `gatehouse dev`. */
+    doors?: AppOptions['doors'];
   } = {},
 ): Promise<TestService> {
   const database = options.database ?? (await createTestDatabase());
@@ -190,6 +192,7 @@ export async function startTestService(
       passwordWork,
       newKeyPair,
       renderer: rendererOf(config),
+      doors: options.doors,
     });
     const close = await listenAt(app, { port, host: 'localhost' }, logger);
     const certificates = await openCertificatePort(app, config);

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ConfigError, loadDevConfig } from '../../src/config.ts';
+import { createDoors } from '../../src/dev/doors.ts';
 import { freePort, launcher, startServer, stopServers, surroundings } from '../helpers/server-process.ts';
 import { startTestService } from '../helpers/service.ts';
 
@@ -19,6 +20,7 @@ interface Ready {
 }
 
 const redirectUri = 'http://127.0.0.1:5555/callback';
+const doors = ['/dev/sign-in', '/dev/sign-out', '/dev/device', '/dev/time', '/dev/session'];
 const started: ChildProcess[] = [];
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-dev-test-'));
 const file = join(folder, 'gatehouse.yaml');
@@ -162,6 +164,7 @@ describe('a provider for tests', () => {
 
   test.each([
     [{ user: 'nobody' }, /there is no user nobody/],
+    [{ user: 'alice\0' }, /text that is not well-formed/],
     [{ authorization_request: 'https://provider.example/authorize?client_id=shop' }, /must be an address of/],
     [{ authorization_request: { client_id: 'unknown' } }, /the browser stopped at \/login/],
     [{ usr: 'alice' }, /usr/],
@@ -207,9 +210,17 @@ describe('a provider for tests', () => {
     expect((await post(door, { seconds: 1 }, { 'sec-fetch-site': 'same-origin' })).status).toBe(403);
     const form = await fetch(door, { method: 'POST', body: new URLSearchParams({ seconds: '1' }) });
     expect(form.status).toBe(415);
+    // a page may send this without asking first, too
+    const plain = await fetch(door, {
+      method: 'POST',
+      body: '{"seconds":1}',
+      headers: { 'content-type': 'text/plain' },
+    });
+    expect(plain.status).toBe(415);
     const session = { user: ready.users[0]!.sub, amr: 'pwd' };
     expect((await post(`${ready.issuer}/dev/session`, session)).status).toBe(404);
     expect((await post(`${ready.issuer}/dev/session`, session, { 'x-within': '' })).status).toBe(404);
+    expect((await fetch(`${ready.issuer}/dev/session`)).status).toBe(404);
   });
 });
 
@@ -263,6 +274,49 @@ test.each([
   expect(() => loadDevConfig(options, variables)).toThrow(`The setting ${name} is`);
 });
 
+test('refuses them as a process, also from a file of settings, before it makes a folder or prints a line (delivery 5)', async () => {
+  const home = join(folder, 'refused');
+  const settings = join(folder, 'settings.env');
+  writeFileSync(settings, 'DATABASE_URL=postgresql://db.example/app\n');
+  const refused = [
+    { setting: 'DATABASE_URL', ...startDev(['dev'], { HOME: home, DATABASE_URL: 'postgresql://db.example/app' }) },
+    { setting: 'BASE_URL', ...startDev(['dev'], { HOME: home, BASE_URL: 'https://id.example.com' }) },
+    { setting: 'DATABASE_URL', ...startDev([`--env-file=${settings}`, 'dev'], { HOME: home }) },
+  ];
+  for (const { setting, child, output, exited, line } of refused) {
+    // one that starts instead does not end
+    await line().catch(() => exited);
+    expect({ code: child.exitCode, ...output }).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(new RegExp(`^The setting ${setting} is [^\\n]*\\.\\n$`)) as string,
+    });
+    expect(output.stderr).not.toContain('db.example');
+    expect(foldersOf(child.pid!)).toEqual([]);
+  }
+  expect(existsSync(home)).toBe(false);
+});
+
+test('without a token its doors answer only this machine (delivery 5)', async () => {
+  const door = (url: string, remoteAddress: string) => ({
+    method: 'POST' as const,
+    url,
+    remoteAddress,
+    payload: { seconds: 0 },
+  });
+  const service = await startTestService({ doors: createDoors({ token: undefined, age: async () => 0 }) });
+  try {
+    const statusOf = async (url: string, from: string) => (await service.apps[0]!.inject(door(url, from))).statusCode;
+    for (const from of ['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1'])
+      expect(await statusOf('/dev/time', from), from).toBe(200);
+    for (const from of ['192.0.2.1', '10.0.0.127', '2001:db8::1', '::ffff:192.0.2.1', '::127.0.0.1'])
+      for (const url of doors)
+        expect(await statusOf(url, from), `${url} from ${from}`).toBe(403);
+  } finally {
+    await service.stop();
+  }
+});
+
 test('leaves out what leads to another service or its data, and keeps what a test sets (delivery 5)', () => {
   const options = { port: 4711, host: 'localhost', dataDir: folder, adminPassword: 'long enough here' };
   const variables = {
@@ -298,7 +352,6 @@ test('a wrong configuration is one sentence, and prints nothing on standard outp
 });
 
 test('no other start has a door, whatever its environment says (delivery 5)', async () => {
-  const doors = ['/dev/sign-in', '/dev/sign-out', '/dev/device', '/dev/time', '/dev/session'];
   const statuses = (issuer: string) =>
     Promise.all(doors.map(async (path) => (await post(issuer + path, { user: 'alice', seconds: 1 })).status));
   const service = await startTestService();
