@@ -175,6 +175,12 @@ test('every planted fault is named with what to do, and the exit code is 2 (deli
   );
   await database.sql(`ALTER TABLE audit_events DISABLE TRIGGER USER`);
   await database.sql(`DELETE FROM audit_events WHERE type = 'backup.noted'`);
+  // as an instance whose clock is behind would store it
+  await database.sql(
+    `CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       NEW.seen := NEW.seen || jsonb_build_object('at', (NEW.seen ->> 'at')::timestamptz - interval '9 seconds'); RETURN NEW; END $$`,
+  );
+  await database.sql('CREATE TRIGGER late BEFORE UPDATE ON doctor_probes FOR EACH ROW EXECUTE FUNCTION late()');
   const { code, lines } = await examined({ DATABASE_POOL_SIZE: '1000' });
   expect(code).toBe(2);
   const expected: [string, Line['state'], RegExp, RegExp][] = [
@@ -191,6 +197,7 @@ test('every planted fault is named with what to do, and the exit code is 2 (deli
     ['backups', 'warning', /no backup is recorded/, /gatehouse backup note/],
     ['weakened', 'warning', /^weak_secret: easy$/, /gatehouse client new-secret/],
     ['weakened', 'warning', /^development: trial$/, /--unset development/],
+    ['clock', 'warning', /^the clock of the instance is [89](\.\d)? s behind that of the database$/, /NTP/],
     ['schema', 'warning', /1 migration is pending \(0175_doctor_probes\)/, /gatehouse migrate/],
     ['instances', 'warning', /the service has version 0\.0\.9/, /version that serves/],
   ];
@@ -201,6 +208,7 @@ test('every planted fault is named with what to do, and the exit code is 2 (deli
       says: expect.stringMatching(says) as string,
       todo: expect.stringMatching(todo) as string,
     });
+  await database.sql('DROP TRIGGER late ON doctor_probes');
 });
 
 test('another key, a newer schema and an address that leads elsewhere are faults, too (delivery 1)', async () => {

@@ -9,29 +9,50 @@ const oldestMajor = 15;
 /** Its last release of PostgreSQL is in November of the fifth year. */
 const endsIn: Record<number, number> = { 15: 2027, 16: 2028, 17: 2029, 18: 2030 };
 
+/** Why there is no answer, by the code of the server or of the connection. */
+const silences: Record<string, readonly [says: string, todo: string]> = {
+  '53300': [
+    'all connections of the server are in use',
+    'Look in pg_stat_activity which programs use them, or raise max_connections of PostgreSQL.',
+  ],
+  '28P01': ['the server refuses the password', 'Correct the user and the password in DATABASE_URL.'],
+  '28000': [
+    'the server refuses the role',
+    'Correct the user in DATABASE_URL, or let it in by pg_hba.conf of PostgreSQL.',
+  ],
+  '3D000': ['the server has no database of this name', 'Correct the name in DATABASE_URL, or create the database.'],
+  ECONNREFUSED: ['no server listens there', 'Start PostgreSQL, or correct the host and the port in DATABASE_URL.'],
+  ENOTFOUND: ['its host has no address', 'Correct the host in DATABASE_URL.'],
+};
+const silence = [
+  'the database does not answer, or refuses the connection',
+  'Start PostgreSQL, and correct DATABASE_URL: its host, port, user, password and name. The log of PostgreSQL has the reason.',
+] as const;
+
 interface SeenDatabase {
-  /** Undefined if the database does not answer. */
+  /** Undefined if the database does not answer; the code then says why, if there is one. */
   server: ServerFacts | undefined;
+  code?: string | undefined;
   kind: ServiceDatabase['kind'];
   year: number;
 }
 
 export const database = check<SeenDatabase>('database', {
   async look({ server, kind }) {
-    const facts = await server().catch((error: unknown) => {
-      if (error instanceof DatabaseUnavailable) return undefined;
-      throw error;
-    });
-    return { server: facts, kind, year: new Date().getUTCFullYear() };
+    const year = new Date().getUTCFullYear();
+    try {
+      return { server: await server(), kind, year };
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailable)) throw error;
+      // the cause is an error of the driver or of the system
+      return { server: undefined, code: (error.cause as NodeJS.ErrnoException | undefined)?.code, kind, year };
+    }
   },
-  judge({ server, kind, year }) {
-    if (!server)
-      return [
-        fault(
-          'the database does not answer, or refuses the connection',
-          'Start PostgreSQL, and correct DATABASE_URL: its host, port, user, password and name. The log of PostgreSQL has the reason.',
-        ),
-      ];
+  judge({ server, code = '', kind, year }) {
+    if (!server) {
+      const [says, todo] = silences[code] ?? silence;
+      return [fault(says === silence[0] ? says : `the database does not answer: ${says}`, todo)];
+    }
     const { version, major, encoding, hasIcu, icuChanged, collationChanged, size } = server;
     const found: Finding[] = [];
     if (major < oldestMajor)
@@ -72,7 +93,7 @@ export const rights = check<ServerFacts & { kind: ServiceDatabase['kind'] }>('ri
     if (closedTables.length > 0)
       return [
         fault(
-          `the role ${role} may not read and write ${closedTables.slice(0, 3).join(', ')}${closedTables.length > 3 ? ` and ${closedTables.length - 3} more tables` : ''}`,
+          `the role ${role} may not read and write ${closedTables.slice(0, 3).join(', ')}${closedTables.length > 3 ? ` and ${closedTables.length - 3} more` : ''}`,
           `Make it their owner: REASSIGN OWNED BY the_former_role TO ${role};`,
         ),
       ];

@@ -35,7 +35,9 @@ export const doctorCommands: Record<string, Command> = {
 
 /** Runs every check on the service of these settings. */
 async function examine(shell: Config): Promise<Line[]> {
-  const connection = await openServiceDatabase(shell, pino({ level: 'silent' }), { create: false });
+  // a server that is nearly full still lets it look
+  const few = { ...shell, databasePoolSize: 2 };
+  const connection = await openServiceDatabase(few, pino({ level: 'silent' }), { create: false });
   try {
     const place = await placeOf(shell, connection);
     const found = await Promise.all(checks.map((check) => check.examine(place)));
