@@ -82,53 +82,78 @@ async function startOf(file: string): Promise<string> {
 
 const wanted = new Set(['migrations', 'service_settings', ...sealedColumns.map(({ table }) => table)]);
 
-/** Only that program knows the formats of its own. */
-async function throughPgRestore(file: string): Promise<Readable> {
-  const options = ['--data-only', '--file=-', ...[...wanted].map((table) => `--table=${table}`), '--', file];
-  const child = spawn('pg_restore', options, { stdio: ['ignore', 'pipe', 'pipe'] });
-  let complaint = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text));
-  const fail = (message: string) => child.stdout.destroy(new UsageError(message));
-  child.on('error', () =>
-    fail(
-      `The dump ${file} can be read only by pg_restore, which is not installed: install the client programs of PostgreSQL, or make a dump with --format=plain.`,
-    ),
-  );
-  // the output ends before the exit code is known, so its end is held back until then
-  child.on('close', (code) => {
-    if (code !== 0 && code !== null)
-      failed.set(
-        child.stdout,
-        `pg_restore cannot read ${file}: ${complaint.trim().replace(/\s+/g, ' ').slice(0, 200)}.`,
-      );
+/** Starts that program on a dump; `complaint` is what it says when it fails. */
+function pgRestore(file: string, options: readonly string[]) {
+  const child = spawn('pg_restore', ['--data-only', ...options, '--', file], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let printed = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (printed += text));
+  const complaint = new Promise<string | undefined>((resolve) => {
+    child.on('close', (code) => {
+      const reason = printed.trim().replace(/\s+/g, ' ').slice(0, 200).replace(/\.$/, '');
+      resolve(code === 0 ? undefined : `pg_restore cannot read ${file}: ${reason}.`);
+    });
   });
-  ended.set(child.stdout, new Promise((resolve) => child.on('close', () => resolve())));
-  return child.stdout;
+  return { child, complaint };
 }
 
-const ended = new WeakMap<Readable, Promise<void>>();
-const failed = new WeakMap<Readable, string>();
+/** Only that program knows the formats of its own. */
+function throughPgRestore(file: string): Readable {
+  const some = pgRestore(file, ['--file=-', ...[...wanted].map((table) => `--table=${table}`)]);
+  // of a dump that is cut off, another table may be the one that is missing
+  const all = pgRestore(file, ['--file=/dev/null']);
+  all.child.on('error', () => undefined);
+  const { stdout } = some.child;
+  some.child.on('error', () =>
+    stdout.destroy(
+      new UsageError(
+        `The dump ${file} can be read only by pg_restore, which is not installed: install the client programs of PostgreSQL, or make a dump with --format=plain.`,
+      ),
+    ),
+  );
+  some.child.on('close', (code) => code === 0 || all.child.kill());
+  // the output ends before the exit code is known, so its end is held back until then
+  complaints.set(
+    stdout,
+    some.complaint.then((complaint) => complaint ?? all.complaint),
+  );
+  return stdout;
+}
+
+/** What pg_restore says in the end of the dump whose lines it prints. */
+const complaints = new WeakMap<Readable, Promise<string | undefined>>();
 
 type Row = Record<string, string | undefined>;
 
 /** The columns that matter, of the tables that matter. */
 async function tablesIn(file: string, bytes: Readable): Promise<Map<string, Row[]>> {
   try {
-    const tables = await copiesIn(file, createInterface({ input: bytes, crlfDelay: Infinity }));
-    await ended.get(bytes);
-    const complaint = failed.get(bytes);
+    const read = await copiesIn(file, createInterface({ input: bytes, crlfDelay: Infinity }));
+    const archive = complaints.get(bytes);
+    const complaint = archive
+      ? await archive
+      : read.isCutOff
+        ? `The dump ${file} is cut off: the last line of pg_dump, “${lastLine}”, is missing.`
+        : undefined;
     if (complaint !== undefined) throw new UsageError(complaint);
-    return tables;
+    return read.tables;
   } catch (error) {
     throw error instanceof UsageError ? error : new UsageError(`The file ${file} cannot be read to its end.`);
   }
 }
 
-async function copiesIn(file: string, lines: AsyncIterable<string>): Promise<Map<string, Row[]>> {
+/** What pg_dump writes at the beginning and at the end of a plain dump. */
+const firstLine = '-- PostgreSQL database dump';
+const lastLine = '-- PostgreSQL database dump complete';
+
+async function copiesIn(
+  file: string,
+  lines: AsyncIterable<string>,
+): Promise<{ tables: Map<string, Row[]>; isCutOff: boolean }> {
   const tables = new Map<string, Row[]>();
   let columns: string[] = [];
   let rows: Row[] | undefined;
   let isCopy = false;
+  let isOpen = false;
   for await (const line of lines) {
     if (isCopy) {
       if (line === '\\.') isCopy = false;
@@ -144,8 +169,9 @@ async function copiesIn(file: string, lines: AsyncIterable<string>): Promise<Map
       if (rows) tables.set(table, rows);
     } else if (line.startsWith('INSERT INTO '))
       throw new UsageError(`The dump ${file} has INSERT statements: make it again without --inserts.`);
+    else if (line === firstLine || line === lastLine) isOpen = line === firstLine;
   }
-  return tables;
+  return { tables, isCutOff: isOpen || isCopy };
 }
 
 const sealedNames = new Set(sealedColumns.map(({ column }) => column));

@@ -3,12 +3,14 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -148,6 +150,45 @@ test.runIf(isHere).each([
   expect([refused.code, refused.stdout]).toEqual([1, '']);
   expect(refused.stderr).toMatch(/^[^\n]*\.\n$/);
   expect(refused.stderr).toMatch(sentence);
+});
+
+/** Where a file is cut off: within its tables, and just before its end. In a tar archive a copy of the statements follows the tables. */
+const parts = [0.1, 0.5, 0.8, 0.95, 0.999];
+
+test.runIf(isHere).each([
+  ['plain', parts],
+  ['plain.gz', parts],
+  ['custom', parts],
+  ['tar', parts.slice(0, 2)],
+] as const)(
+  'a dump in the format %s that is cut off is refused wherever it ends (delivery 1)',
+  async (format, places) => {
+    const whole = readFileSync(join(folder, format === 'plain.gz' ? 'plain' : format));
+    for (const part of places) {
+      const cut = whole.subarray(0, Math.floor(whole.length * part));
+      // as `pg_dump | gzip` leaves it when pg_dump is killed
+      writeFileSync(join(folder, 'cut'), format === 'plain.gz' ? gzipSync(cut) : cut);
+      const refused = await check('cut');
+      expect([refused.code, refused.stdout], `cut off at ${part}`).toEqual([1, '']);
+      expect(refused.stderr).toMatch(/^[^\n]*\.\n$/);
+    }
+  },
+);
+
+test.runIf(isHere)('a folder of pg_dump without one of its files is refused (delivery 1)', async () => {
+  const names = readdirSync(join(folder, 'directory')).filter((name) => name.endsWith('.gz'));
+  const largest = names.toSorted(
+    (one, other) => statSync(join(folder, 'directory', other)).size - statSync(join(folder, 'directory', one)).size,
+  );
+  cpSync(join(folder, 'directory'), join(folder, 'parts'), { recursive: true });
+  for (const name of largest.slice(0, 3)) {
+    rmSync(join(folder, 'parts', name));
+    const refused = await check('parts');
+    expect([refused.code, refused.stdout], name).toEqual([1, '']);
+    expect(refused.stderr).toMatch(/pg_restore cannot read [^\n]*\.\n$/);
+    cpSync(join(folder, 'directory', name), join(folder, 'parts', name));
+  }
+  expect((await check('parts')).code).toBe(0);
 });
 
 test.runIf(isHere)(
