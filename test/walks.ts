@@ -115,7 +115,7 @@ const walks: readonly Walk[] = [
   },
   {
     name: 'guides-go',
-    says: 'the guides of nginx and Caddy with oauth2-proxy, and of Miniflux: sign-in, a lost group, a disabled user',
+    says: 'the guides of nginx, Caddy and Traefik with oauth2-proxy, and of Miniflux: sign-in, a lost group, a disabled user',
     command: [...tests, 'test/docs/guides-go'],
     environment: { WALKS: 'all' },
   },

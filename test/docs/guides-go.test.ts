@@ -1,4 +1,4 @@
-// Walks the guides of nginx and Caddy with oauth2-proxy, and that of Miniflux, by their own blocks: sign-in, a lost group, a disabled user. Go builds both programs. npm run walks -- guides-go
+// Walks the guides of nginx, Caddy and Traefik with oauth2-proxy, and that of Miniflux, by their own blocks: sign-in, a lost group, a disabled user. Go builds both programs, and PyPI has Traefik. npm run walks -- guides-go
 import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -13,6 +13,7 @@ import { createTestDatabase, dropDatabase, type TestDatabase } from '../helpers/
 import { freePort } from '../helpers/server-process.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
+import { fetchProxies } from '../proxies/fetch.ts';
 import { build, buildFolder, fetchedParties, run } from '../relying-parties/fetched-parties.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -66,6 +67,25 @@ ${block} }\n`,
       return ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile'];
     },
     header: (part) => (part === 'user' ? 'x-forwarded-preferred-username' : 'x-forwarded-groups'),
+  },
+  {
+    proxy: 'Traefik',
+    program: fetchProxies()('traefik'),
+    more: `\n${/`(upstreams = .*?)`/.exec(read('traefik.md'))![1]!}\n`,
+    async arrange(folder, port, upstream, application) {
+      const block = blockOf('traefik.md', 'yaml')
+        .replaceAll('127.0.0.1:4180', `127.0.0.1:${upstream}`)
+        .replaceAll('127.0.0.1:8080', `127.0.0.1:${application}`);
+      const certificate = `tls:\n  certificates: [{ certFile: ${folder}/server.pem, keyFile: ${folder}/server.key }]\n`;
+      writeFileSync(join(folder, 'site.yml'), block + certificate);
+      return [
+        `--entryPoints.websecure.address=127.0.0.1:${port}`,
+        `--providers.file.filename=${join(folder, 'site.yml')}`,
+        '--global.checkNewVersion=false',
+        '--global.sendAnonymousUsage=false',
+      ];
+    },
+    header: (part) => (part === 'user' ? 'x-auth-request-preferred-username' : 'x-auth-request-groups'),
   },
 ];
 
@@ -188,9 +208,12 @@ describe.each(cases)('$proxy with oauth2-proxy', ({ program, more, arrange, head
     expect((JSON.parse(shown.body) as Record<string, string>)[header('user')]).toBe(user.username);
     expect(groups(shown)).toEqual(['crew', 'staff']);
 
+    const former = [...cookies].join();
     await change({ groups: ['staff'] });
     // the age of a session counts in whole seconds there
     await vi.waitUntil(async () => groups(await open('/page')).join() === 'staff', { interval: 100 });
+    // the refresh replaces the cookie, and the proxy passes the new one on
+    expect([...cookies].join()).not.toBe(former);
 
     await change({ status: 'disabled' });
     const refused = await vi.waitUntil(async () => refusalOf(await open('/page')), { interval: 100 });
