@@ -310,8 +310,7 @@ test('without a token its doors answer only this machine (delivery 5)', async ()
     for (const from of ['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1'])
       expect(await statusOf('/dev/time', from), from).toBe(200);
     for (const from of ['192.0.2.1', '10.0.0.127', '2001:db8::1', '::ffff:192.0.2.1', '::127.0.0.1'])
-      for (const url of doors)
-        expect(await statusOf(url, from), `${url} from ${from}`).toBe(403);
+      for (const url of doors) expect(await statusOf(url, from), `${url} from ${from}`).toBe(403);
   } finally {
     await service.stop();
   }
