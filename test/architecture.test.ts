@@ -80,7 +80,7 @@ const awaitedReply = /\bawait (?:reply|pages|admin)\.(?:send|redirect|refuse)\(/
 const ofOneProtocol =
   /\b(response_type|response_mode|code_challenge|code_verifier|nonce|request_uri|acr_values|id_token(_hint)?|grant_types?|authorization_code|redirect_uris)\b/;
 
-/** The doors of `gatehouse dev` sign any user in: the program of that command imports them, and nothing else (delivery D2). */
+/** The doors of `gatehouse dev` sign any user in: the program of that command imports them, and nothing else (delivery 5). */
 const mayOpenDoors = (file: string, target: string): boolean =>
   target.startsWith('dev/')
     ? file.startsWith('dev/') || file === 'start/dev.ts'
