@@ -1,5 +1,6 @@
 // Defines what a user grants to a client, compares it with what a request asks for, and unites grants.
 import { isDeepStrictEqual } from 'node:util';
+import type { Detail } from './authorization-details.ts';
 import { claimsOfScopes } from './scope.ts';
 
 export interface Granted {
@@ -9,8 +10,8 @@ export interface Granted {
   readonly claims: readonly string[];
   /** The scope values of each resource, by its id. */
   readonly resources: Readonly<Record<string, readonly string[]>>;
-  /** Authorization details (RFC 9396 2), each as a whole. No request has any yet. */
-  readonly details?: readonly Readonly<Record<string, unknown>>[];
+  /** Authorization details (RFC 9396 2), each as a whole. */
+  readonly details?: readonly Detail[];
 }
 
 export const nothing: Granted = { scope: [], claims: [], resources: {} };

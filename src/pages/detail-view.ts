@@ -4,6 +4,15 @@ import { membersOf, valuesOf } from '../rules/details/consent-text.ts';
 import type { Schema } from '../rules/details/schema.ts';
 import type { DetailView } from './views/parts.ts';
 
+/** What was allowed before, as it was then. A type that does not exist any more has no sentence. */
+export function allowedDetailView(
+  detail: Detail,
+  types: readonly { type: string; text: Record<string, string>; schema: Schema }[],
+): DetailView {
+  const type = types.find((known) => known.type === detail.type);
+  return type ? detailView({ detail, type }) : { type: detail.type, text: {}, values: {}, members: membersOf(detail) };
+}
+
 /** @param keep the name of the field by which the user takes it out */
 export const detailView = (
   { detail, type }: { detail: Detail; type: { type: string; text: Record<string, string>; schema: Schema } },

@@ -267,6 +267,27 @@ export const accountExamples: Examples<AccountPages> = {
             },
           ],
           claims: ['phone_number'],
+          details: [
+            {
+              type: 'mooring',
+              text: {
+                en: 'Moor at {berth} until {until}',
+                de: 'An {berth} bis {until} anlegen',
+                ar: 'الرسو في {berth} حتى {until}',
+              },
+              values: { berth: 'Pier 4', until: '2026-10-31' },
+              members: [
+                { path: 'berth', value: 'Pier 4' },
+                { path: 'until', value: '2026-10-31' },
+              ],
+            },
+            {
+              type: 'https://harbour.example/details/lamp',
+              text: {},
+              values: {},
+              members: [{ path: 'lamp.color', value: 'green' }],
+            },
+          ],
           since: new Date('2026-03-14T09:26:53Z'),
           settings: [
             { key: 'theme', value: '"dark"', size: 6 },

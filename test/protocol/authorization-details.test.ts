@@ -7,7 +7,7 @@ import { asDetails, payment, paymentDeclaration, paymentType } from '../helpers/
 import { deviceCodes, deviceMetadata, poll } from '../helpers/device.ts';
 import { eventsOf } from '../helpers/events.ts';
 import { exchange, exchangeMetadata, made } from '../helpers/exchange.ts';
-import { adminToken, type Answer, redeem, refresh, withoutLimits } from '../helpers/grants.ts';
+import { adminToken, type Answer, call, redeem, refresh, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import {
   authorizationUrl,
@@ -105,6 +105,67 @@ async function obtain(parameters: Record<string, string>, of = client, at: Recor
   const answer = await allow(agent, await ask(agent, parameters, of));
   return redeem(service.issuer, of, answer['code']!, at);
 }
+
+describe('the applications page of the account', () => {
+  const remembered = { schema: plain, text: { en: 'See {account}', de: '{account} sehen' }, remembered: true };
+  const shown = { account: '<b>B</b>', limit: 2 };
+  const wordsOf = (page: Page) => page.body.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
+  const at = (name: string) => `authorization-details-types/${name}`;
+
+  test('shows what the user allowed and the service remembers, in words and in full, and nothing else (RFC 9396 7.1, security R93, R142)', async () => {
+    await made(service, token, 'authorization-details-types', { type: 'ledger', ...remembered });
+    const own = await createClient({ authorization_details_types: [...types, 'ledger'] });
+    const user = await service.createUser();
+    const agent = await browser(user);
+    await allow(agent, await ask(agent, asDetails({ type: 'ledger', ...shown }, { type: note, account: 'Once' }), own));
+    const page = await agent.get('/account/applications');
+    expect(wordsOf(page)).toContain(
+      'You allowed exactly this See &lt;b&gt;B&lt;/b&gt; type ledger limit 2 account &lt;b&gt;B&lt;/b&gt;',
+    );
+    expect(page.body).not.toContain('Once');
+    const german = wordsOf(await agent.get('/account/applications?locale=de'));
+    expect(german).toContain('Sie haben genau dies erlaubt &lt;b&gt;B&lt;/b&gt; sehen');
+    const { body } = await call(`${service.issuer}/admin/api/users/${user.sub}/grants`, { token });
+    expect(body['grants']).toEqual([
+      expect.objectContaining({ client_id: own.clientId, authorization_details: [{ type: 'ledger', ...shown }] }),
+    ]);
+    // other words and members of the type change nothing of what was allowed
+    await made(
+      service,
+      token,
+      at('ledger'),
+      { schema: { type: 'object', properties: {} }, text: { en: 'Other' } },
+      'PATCH',
+    );
+    expect(wordsOf(await agent.get('/account/applications?locale=en'))).toContain(
+      'type ledger limit 2 account &lt;b&gt;B&lt;/b&gt;',
+    );
+    // nor does the end of the type
+    expect((await call(`${service.issuer}/admin/api/${at('ledger')}`, { method: 'DELETE', token })).status).toBe(204);
+    expect(wordsOf(await agent.get('/account/applications'))).toContain(
+      'You allowed exactly this type ledger limit 2 account &lt;b&gt;B&lt;/b&gt;',
+    );
+  });
+
+  test('forgets them with the access of the application, so that the user is asked again (RFC 9396 7.1, security R142)', async () => {
+    await made(service, token, 'authorization-details-types', { type: 'journal', ...remembered });
+    const own = await createClient({ authorization_details_types: ['journal'] });
+    const agent = await browser(await service.createUser());
+    const journal = asDetails({ type: 'journal', ...shown });
+    const { code } = await allow(agent, await ask(agent, journal, own));
+    const { body } = await redeem(service.issuer, own, code!);
+    const silent = () => ask(agent, { ...journal, prompt: 'none' }, own).then(responseParameters);
+    expect((await silent())['code']).toBeDefined();
+    const left = await agent.submit(await agent.get('/account/applications'), { withdraw: own.clientId });
+    expect(wordsOf(left)).not.toContain('journal');
+    expect(await silent()).toMatchObject({ error: 'consent_required' });
+    expect(await seen(String(body['access_token']), own)).toEqual({ active: false });
+    // the consent to less brings nothing back
+    await allow(agent, await ask(agent, {}, own));
+    expect(wordsOf(await agent.get('/account/applications'))).not.toContain('journal');
+    expect(await silent()).toMatchObject({ error: 'consent_required' });
+  });
+});
 
 describe('a request', () => {
   test('with details shows each in full, and its tokens have what was allowed, with an identifier (RFC 9396 5, 7, 9.2)', async () => {

@@ -1,6 +1,7 @@
 // Prepares what the applications page shows of each client with access.
 import type { Pages } from '../../pages/views/index.ts';
 import { apiView } from '../../pages/api-view.ts';
+import { allowedDetailView } from '../../pages/detail-view.ts';
 import { logoOf } from '../../rules/images/address.ts';
 import type { ListedGrant } from '../../repositories/clients/grants.ts';
 import type { SettingOutline } from '../../repositories/users/user-settings.ts';
@@ -16,6 +17,7 @@ export function grantsView(
     scopes: grant.scope,
     apis: grant.apis.map(({ scope, ...api }) => apiView(api, scope)),
     claims: grant.claims,
+    details: (grant.details ?? []).map((detail) => allowedDetailView(detail, grant.detailTypes)),
     since: grant.createdAt,
     settings: settings
       .filter(({ clientId }) => clientId === grant.clientId)

@@ -188,6 +188,10 @@ const grant = z.object({
     .array(z.object({ resource: z.string(), name: z.string(), scope: z.string() }))
     .optional()
     .describe('The resources with the scope that the user granted for each.'),
+  authorization_details: z
+    .array(z.record(z.string(), z.unknown()))
+    .optional()
+    .describe('The authorization details that the user allowed and that are remembered.'),
   created_at: time,
 });
 const auditEvent = z.object({

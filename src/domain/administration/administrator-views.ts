@@ -121,6 +121,7 @@ export function grantView(grant: ListedGrant): Record<string, unknown> {
       grant.apis.length > 0
         ? grant.apis.map(({ resource, name, scope }) => ({ resource, name, scope: scope.join(' ') }))
         : undefined,
+    authorization_details: grant.details,
     created_at: grant.createdAt.toISOString(),
   };
 }

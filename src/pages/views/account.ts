@@ -191,6 +191,8 @@ export interface AccountPages {
       scopes: readonly string[];
       apis: ApiView[];
       claims?: readonly string[];
+      /** The authorization details that the user allowed and that the service remembers, as they were allowed. */
+      details?: readonly DetailView[];
       since: Date;
       /** Each value as JSON; for a long one only its size in bytes. */
       settings: { key: string; value?: string; size: number }[];

@@ -2,6 +2,7 @@
 import { batchedStatement, type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import type { Granted } from '../../oauth/granted.ts';
+import type { AuthorizationDetailsType } from '../../entities/authorization-details-types.ts';
 import type { ResourceScopes } from '../../entities/resources.ts';
 import type { Page } from './client-listing.ts';
 
@@ -23,9 +24,14 @@ export interface ListedGrant extends Grant {
     scopes: ResourceScopes;
     /** The granted values. */ scope: readonly string[];
   }[];
+  /** The types of its details that exist, enabled or not. */
+  detailTypes: DetailWords[];
   /** The file name of the client's uploaded logo. */
   logo: string | undefined;
 }
+
+/** A type of authorization details, as far as pages show its objects. */
+export type DetailWords = Pick<AuthorizationDetailsType, 'type' | 'text' | 'schema'>;
 
 interface Row {
   client_id: string;
@@ -35,6 +41,7 @@ interface Row {
   client_name: string;
   logo: string | null;
   apis: { id: string; resource: string; name: string; scopes: ResourceScopes }[] | null;
+  detail_types: DetailWords[] | null;
 }
 
 const find = batchedStatement(
@@ -50,7 +57,10 @@ const list = statement(
   `SELECT g.client_id, g.granted, g.redirect_uris, g.created_at, coalesce(c.metadata ->> 'client_name', c.client_id) AS client_name, c.logo,
           CASE WHEN g.granted -> 'resources' <> '{}' THEN (
             SELECT jsonb_agg(jsonb_build_object('id', r.id, 'resource', r.resource, 'name', r.name, 'scopes', r.scopes) ORDER BY r.name, r.id)
-              FROM resources r WHERE g.granted -> 'resources' ? r.id) END AS apis
+              FROM resources r WHERE g.granted -> 'resources' ? r.id) END AS apis,
+          CASE WHEN g.granted ? 'details' THEN (
+            SELECT jsonb_agg(jsonb_build_object('type', t.type, 'text', t.text, 'schema', t.schema)) FROM authorization_details_types t
+             WHERE t.type IN (SELECT one ->> 'type' FROM jsonb_array_elements(g.granted -> 'details') AS each (one))) END AS detail_types
      FROM grants g JOIN clients c USING (client_id) WHERE g.sub = $1 AND ($2::timestamptz IS NULL OR (g.created_at, g.client_id) < ($2, $3))
     ORDER BY g.created_at DESC, g.client_id DESC LIMIT $4`,
 );
@@ -81,6 +91,7 @@ export function grantsRepository(sql: Sql) {
           scopes,
           scope: row.granted.resources[id]!,
         })),
+        detailTypes: row.detail_types ?? [],
         createdAt: row.created_at,
         clientName: row.client_name,
         logo: row.logo ?? undefined,
