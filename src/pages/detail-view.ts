@@ -10,7 +10,8 @@ export function allowedDetailView(
   types: readonly { type: string; text: Record<string, string>; schema: Schema }[],
 ): DetailView {
   const type = types.find((known) => known.type === detail.type);
-  return type ? detailView({ detail, type }) : { type: detail.type, text: {}, values: {}, members: membersOf(detail) };
+  const members = [{ path: 'type', value: detail.type }, ...membersOf(detail)];
+  return type ? { ...detailView({ detail, type }), members } : { type: detail.type, text: {}, values: {}, members };
 }
 
 /** @param keep the name of the field by which the user takes it out */

@@ -277,6 +277,7 @@ export const accountExamples: Examples<AccountPages> = {
               },
               values: { berth: 'Pier 4', until: '2026-10-31' },
               members: [
+                { path: 'type', value: 'mooring' },
                 { path: 'berth', value: 'Pier 4' },
                 { path: 'until', value: '2026-10-31' },
               ],
@@ -285,7 +286,10 @@ export const accountExamples: Examples<AccountPages> = {
               type: 'https://harbour.example/details/lamp',
               text: {},
               values: {},
-              members: [{ path: 'lamp.color', value: 'green' }],
+              members: [
+                { path: 'type', value: 'https://harbour.example/details/lamp' },
+                { path: 'lamp.color', value: 'green' },
+              ],
             },
           ],
           since: new Date('2026-03-14T09:26:53Z'),

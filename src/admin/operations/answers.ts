@@ -25,7 +25,7 @@ import { pictureTypes } from '../../rules/images/picture.ts';
 import { keyStates } from '../../tokens/key-ring.ts';
 import { accessAnswers } from './access-answers.ts';
 import { webhookAnswers } from './webhook-answers.ts';
-import { exchangeAnswers } from './exchange-answers.ts';
+import { exchangeAnswers, grantedDetails } from './exchange-answers.ts';
 import { provisioningAnswers } from './provisioning-answers.ts';
 import { samlAnswers } from './saml-answers.ts';
 import { scimAnswers } from './scim-answers.ts';
@@ -188,10 +188,7 @@ const grant = z.object({
     .array(z.object({ resource: z.string(), name: z.string(), scope: z.string() }))
     .optional()
     .describe('The resources with the scope that the user granted for each.'),
-  authorization_details: z
-    .array(z.record(z.string(), z.unknown()))
-    .optional()
-    .describe('The authorization details that the user allowed and that are remembered.'),
+  authorization_details: grantedDetails,
   created_at: time,
 });
 const auditEvent = z.object({

@@ -11,6 +11,12 @@ const issuer = answerOf(trustedIssuers);
 const server = answerOf(connectedServers);
 const detailsType = answerOf(authorizationDetailsTypes);
 
+/** Of what a user granted to a client. */
+export const grantedDetails = z
+  .array(z.record(z.string(), z.unknown()))
+  .optional()
+  .describe('The authorization details that the user allowed and that are remembered.');
+
 export const exchangeAnswers = {
   ExchangePolicy: policy,
   ExchangePolicyPage: z.object({ exchange_policies: z.array(policy), next_cursor: z.string().optional() }),
