@@ -1,9 +1,11 @@
 // Tests the reader of SAML messages: what it admits, what it refuses, and that it returns the verified bytes alone.
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { deflateRawSync } from 'node:zlib';
-import { beforeAll, expect, test } from 'vitest';
+import { DOMParser } from '@xmldom/xmldom';
+import { beforeAll, expect, test, vi } from 'vitest';
+import { ExclusiveCanonicalization } from 'xml-crypto';
 import { readCertificate } from '../../src/saml/certificates.ts';
-import { ns } from '../../src/saml/names.ts';
+import { exclusive, ns } from '../../src/saml/names.ts';
 import { readMetadata } from '../../src/saml/metadata.ts';
 import { parseXml, textOf, childOf } from '../../src/saml/reader/elements.ts';
 import { encryptedAssertion } from '../../src/saml/reader/encryption.ts';
@@ -58,6 +60,9 @@ test('ECDSA and RSA-PSS are verified by their own keys (federation 9)', async ()
   const xml = response(signedBy(assertion(), '_a1', uri, make));
   expect(subjectIn((await readResponse(xml, [publicKey])).assertion)).toBe('ann-1');
   expect(await refusal(() => readResponse(xml, keys()))).toBe('signature');
+  // a key makes the signatures of its own kind only
+  const byRsa = (material: string) => sign('sha256', Buffer.from(material), K().privateKey).toString('base64');
+  expect(await refusal(() => read(response(signedBy(assertion(), '_a1', uri, byRsa))))).toBe('signature');
 });
 
 test.each<[string, () => string]>([
@@ -114,6 +119,13 @@ test.each<[string, () => string]>([
   ['a second reference', () => good().replace('</ds:Reference>', '</ds:Reference><ds:Reference URI="#_r1"/>')],
   ['a second signature', () => good().replace(/(<ds:Signature[\s\S]*<\/ds:Signature>)/, '$1$1')],
   ['an Object', () => good().replace('</ds:Signature>', '<ds:Object/></ds:Signature>')],
+  [
+    'a signed assertion whose element is of another namespace',
+    () => {
+      const xml = assertion().replace('<saml:Assertion ', '<x:Assertion xmlns:x="urn:x" ');
+      return response(signed(xml.replace('</saml:Assertion>', '</x:Assertion>'), '_a1', K()));
+    },
+  ],
   ['an assertion of another namespace', () => good().replaceAll('urn:oasis:names:tc:SAML:2.0:assertion', 'urn:x')],
 ])('a response with %s is refused (federation F35)', async (_what, make) => {
   const reason = await refusal(() => read(make()));
@@ -239,6 +251,53 @@ test('a signature with its elements in another order, or with a long list of pre
   // the package takes the first CanonicalizationMethod in a signature
   expect(await refusal(() => read(fine.replace(whole!, `${key}${info}${value}`)))).toBe('signature');
   expect(await refusal(() => read(fine.replace(whole!, `${value}${info}${key}`)))).toBe('signature');
+});
+
+/** What a pinned key signed, with a SignedInfo of another form: only the form can make it refused. */
+function resigned(change: (info: string) => string): string {
+  const changed = good().replace(/<ds:SignedInfo>.*<\/ds:SignedInfo>/s, change);
+  const document = new DOMParser().parseFromString(changed, 'text/xml');
+  const info = document.getElementsByTagNameNS(ns.signature, 'SignedInfo')[0]!;
+  const material = new ExclusiveCanonicalization().process(info, {});
+  const value = sign('sha256', Buffer.from(material), K().privateKey).toString('base64');
+  return changed.replace(/(<ds:SignatureValue>)[^<]*/, `$1${value}`);
+}
+const prefixes = (list: string) => `<ec:InclusiveNamespaces xmlns:ec="${exclusive}" PrefixList="${list}"/>`;
+const within = (name: string, content: string) => (info: string) =>
+  info.replace(new RegExp(`<ds:${name} ([^>]*)/>`), `<ds:${name} $1>${content}</ds:${name}>`);
+test.each<[string, (info: string) => string]>([
+  [
+    'with the methods in another order',
+    (info) => info.replace(/(<ds:CanonicalizationMethod[^>]*\/>)(<ds:SignatureMethod[^>]*\/>)/, '$2$1'),
+  ],
+  [
+    'with the parts of the reference in another order',
+    (info) => info.replace(/(<ds:DigestMethod[^>]*\/>)(<ds:DigestValue>.*<\/ds:DigestValue>)/, '$2$1'),
+  ],
+  ['with an element in the canonicalization', within('CanonicalizationMethod', '<ds:XPath>x</ds:XPath>')],
+  ['with a long list in the canonicalization', within('CanonicalizationMethod', prefixes('p '.repeat(300)))],
+  ['with two lists in the canonicalization', within('CanonicalizationMethod', prefixes('a') + prefixes('b'))],
+  ['with a length of the signature', within('SignatureMethod', '<ds:HMACOutputLength>8</ds:HMACOutputLength>')],
+  ['with an element in the enveloped transform', within('Transform', '<ds:XPath>x</ds:XPath>')],
+  ['with an element in the digest', within('DigestMethod', '<ds:XPath>x</ds:XPath>')],
+  ['with an element beside', (info) => info.replace('</ds:SignedInfo>', '<ds:Object/></ds:SignedInfo>')],
+])('a signature by a pinned key %s is refused (federation FR21, FR23)', async (_what, change) => {
+  expect(subjectIn((await read(resigned((info) => info))).assertion)).toBe('ann-1');
+  const xml = resigned(change);
+  expect(xml).not.toBe(resigned((info) => info));
+  expect(await refusal(() => read(xml))).toBe('signature');
+});
+
+test('a message is canonicalized once to find its key among many, and its content not at all without one (federation FR24)', async () => {
+  const foreign = Array.from({ length: 10 }, () => publicKeyOf(other!));
+  const xml = good();
+  const process = vi.spyOn(ExclusiveCanonicalization.prototype, 'process');
+  try {
+    expect(await refusal(() => readResponse(xml, foreign))).toBe('signature');
+    expect(process.mock.calls.map(([node]) => (node as Element).localName)).toEqual(['SignedInfo']);
+  } finally {
+    process.mockRestore();
+  }
 });
 
 test('inflating ends at the size that a message may have (federation F38)', async () => {
