@@ -3,6 +3,7 @@ import type { Readable, Writable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import pino from 'pino';
 import { harmless } from '../admin/operations/text-table.ts';
+import type { Exit } from '../admin/operations/operation.ts';
 import { atService, type Config } from '../config.ts';
 import { installedVersion } from '../config/version.ts';
 import { openServiceDatabase } from '../database/service-database.ts';
@@ -20,8 +21,7 @@ export class UsageError extends Error {}
 export interface Output {
   text: string;
   json: unknown;
-  /** The exit code, if the command did not do everything that was asked (1), or found differences (2). */
-  code?: 0 | 1 | 2;
+  code?: Exit;
 }
 
 /** The input and output of a command: those of the process, or of a test. */

@@ -84,7 +84,8 @@ export async function renderCommand(operation: Operation, command: OperationComm
         const shown = { ...call, typed, config };
         const text = command.text(result, shown);
         if (isFile) return { json: { file, format: values['format'] }, text };
-        return { json: command.json ? command.json(result, shown) : operation.view(result), text };
+        const code = command.code?.(result) ?? 0;
+        return { json: command.json ? command.json(result, shown) : operation.view(result), text, code };
       });
     },
   };

@@ -177,8 +177,12 @@ describe.runIf(hasSlapd)('the test of a directory', () => {
     });
     // an operator who takes the directory away is told, too
     expect(
-      (await runCommand(service, ['connection', 'test', 'tested'], { environment: { CONNECTIONS_ALLOW: '' } })).stdout,
-    ).toContain('CONNECTIONS_ALLOW');
+      await runCommand(service, ['connection', 'test', 'tested'], { environment: { CONNECTIONS_ALLOW: '' } }),
+    ).toMatchObject({ code: 2, stdout: expect.stringContaining('CONNECTIONS_ALLOW') });
+    // a script sees by the exit code that a user is missing
+    expect(
+      await runCommand(service, ['connection', 'test', 'tested', '--login', 'nobody-here'], { environment }),
+    ).toMatchObject({ code: 2, stdout: expect.stringContaining('does not work') });
   });
 
   test('and its commands refuse a connection of another kind (federation 6)', async () => {

@@ -51,6 +51,7 @@ export const testConnection = operation({
   view: testView,
   command: {
     name: 'connection test',
+    code: ({ problem }) => (problem === undefined ? 0 : 2),
     text: ({ problem, groups }, { params: { id }, input: { login } }) => {
       if (problem !== undefined) return `The connection ${id} does not work: ${checkProblems[problem]}.`;
       const works = `The connection ${id} works: the directory answers, and has users.`;

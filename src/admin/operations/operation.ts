@@ -62,6 +62,9 @@ export interface OperationCall<P = unknown, I = unknown> {
   actor: Administrator;
 }
 
+/** The exit code of a command: it did everything (0), not everything (1), or found differences or a fault (2). */
+export type Exit = 0 | 1 | 2;
+
 /** A command of the command line that runs an operation. Path parameters are its arguments; `sub` is typed as a user name. */
 export interface OperationCommand<P = unknown, I = unknown, R = unknown> {
   /** Such as `user disable`. */
@@ -84,6 +87,8 @@ export interface OperationCommand<P = unknown, I = unknown, R = unknown> {
   limit?: number;
   /** The result as text for the operator. @param call with the typed arguments, by the names of their fields */
   text(result: R, call: OperationCall<P, I> & { typed: Record<string, string>; config: Config }): string;
+  /** The exit code, if it is not always 0. */
+  code?(result: R): Exit;
   /** The result for `--json`; the operation's view of it, unless given. */
   json?(result: R, call: OperationCall<P, I> & { typed: Record<string, string> }): unknown;
 }
