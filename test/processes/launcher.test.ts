@@ -156,6 +156,19 @@ describe('the launcher', () => {
     expect(own.execArgv).toEqual(usual.execArgv.filter((option) => !option.includes('semi-space')));
   });
 
+  test('Node also reads NODE_EXTRA_CA_CERTS of the file that --env-file names, unless the environment has it (decisions section 8)', async () => {
+    const file = join(checkout, 'authorities.env');
+    for (const line of ['NODE_EXTRA_CA_CERTS=/nowhere/ca.pem', 'NODE_EXTRA_CA_CERTS="/nowhere/ca.pem"']) {
+      writeFileSync(file, `PORT=none\n${line}`);
+      const { stderr } = await run(join(checkout, 'bin/gatehouse'), [`--env-file=${file}`], { PATH: path() });
+      // Node says what it read before any code runs
+      expect(stderr).toContain('Ignoring extra certs from `/nowhere/ca.pem`');
+    }
+    const environment = { PATH: path(), NODE_EXTRA_CA_CERTS: '/nowhere/own.pem' };
+    const { stderr } = await run(join(checkout, 'bin/gatehouse'), [`--env-file=${file}`], environment);
+    expect(stderr).toContain('Ignoring extra certs from `/nowhere/own.pem`');
+  });
+
   test('the launcher reads the settings of a file that --env-file names (decisions section 8)', async () => {
     const file = join(folder, 'my settings');
     writeFileSync(file, 'PORT=4711\n');
