@@ -79,6 +79,12 @@ export async function migrate(
       );
     }
     const pending = files.filter((name) => !known.includes(name));
+    const late = known.at(-1);
+    const early = pending.find((name) => late !== undefined && name < late);
+    if (early !== undefined)
+      throw new MigrationError(
+        `The database has the migration ${late} without ${early}, so a version in between that was never released made it: start that version, or restore a backup.`,
+      );
     const isNew = known.length === 0;
     const functions = await readSchemaFunctions(join(directory, 'functions'));
     if (pending.length > 0) await requireRights(client);
