@@ -13,9 +13,9 @@ import {
   serviceDn,
   startDirectoryServer,
 } from '../helpers/directory-server.ts';
-import { withoutLimits } from '../helpers/grants.ts';
+import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
-import { hiddenFields, responseParameters, UserAgent } from '../helpers/user-agent.ts';
+import { hiddenFields, responseParameters, UserAgent, withoutReference } from '../helpers/user-agent.ts';
 
 const withServer = describe.runIf(hasSlapd);
 const dnOf = (uid: string) => `uid=${uid},ou=people,${base}`;
@@ -137,6 +137,27 @@ withServer('a user of a directory', () => {
       `${service.issuer}/account`,
     );
     expect((await service.store.linkedIdentities.ofUser(alice.sub)).length).toBe(1);
+  });
+
+  test('who types a wrong password gets the page of every user, and administrators see which directory refused it (security R60)', async () => {
+    const token = await adminToken(service);
+    const pages: string[] = [];
+    const reasonOf = async (name: string) => {
+      const { page } = await signInWith(service, name, 'a wrong password');
+      expect(page.status).toBe(400);
+      pages.push(withoutReference(page).replaceAll(/<[^>]*>/g, ''));
+      return (await call(`${service.issuer}/admin/api/refusals/${page.reference}`, { token })).body;
+    };
+    server.add(personEntry('iris'));
+    // before the first sign-in there is no account here, and afterwards one without a password
+    expect(await reasonOf('iris')).toMatchObject({ reason: 'wrong_directory_password', connection: 'ldap' });
+    await signInWith(service, 'iris');
+    const { sub } = (await userOf('iris'))!;
+    expect(await reasonOf('iris')).toMatchObject({ reason: 'wrong_directory_password', connection: 'ldap', sub });
+    expect(await reasonOf('nobody-there')).toMatchObject({ reason: 'unknown_user' });
+    // an account with a password here, whose name the directory has, too
+    expect(await reasonOf('local')).toMatchObject({ reason: 'wrong_password' });
+    expect(new Set(pages).size).toBe(1);
   });
 
   test('continues the request of the application (federation 6)', async () => {
@@ -515,7 +536,7 @@ withServer('a directory in trouble', () => {
         troubled.database.sql('SELECT failures FROM sign_in_failures WHERE sub = $1 AND failures > 0', [gina.sub]);
       const unanswered = async () => {
         const { page } = await signInWith(troubled, 'gina');
-        expect(page.status).toBe(503);
+        expect(page).toMatchObject({ status: 503, reference: expect.stringMatching(/^[0-9a-f]{8}$/) as string });
         expect(page.body).toContain('The directory with your account isn’t responding');
         expect(page.body).toContain('id="password"');
         expect(await failures()).toEqual([]);

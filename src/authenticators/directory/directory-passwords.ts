@@ -12,7 +12,7 @@ import type { CountedFailure } from '../password/check.ts';
 /** The page with which the sign-in continues after a directory has verified the password. */
 export const directoryPath = '/login/directory';
 
-/** Returns undefined if no directory is connected, or none accepts the password. */
+/** Returns undefined if no directory is connected, or none has the user. */
 export type CheckDirectories = (
   context: FirstStepContext,
   typed: { username: string; password: string },
@@ -34,8 +34,13 @@ export function createDirectoryPasswords(options: {
     const browser = deviceCookies.hash(request);
     const answer = await directorySignIn(open, { name: username.trim(), password, browser });
     switch (answer.outcome) {
-      case 'wrong':
-        return undefined;
+      case 'wrong': {
+        const { sub, hasPassword } = failure;
+        if (answer.connection === undefined || hasPassword) return undefined;
+        // the page is that of every wrong password (security R60)
+        const detail = { connection: answer.connection.id, reason: 'wrong_directory_password' };
+        return { outcome: 'refused', problem: 'credentials', fields: ['password'], event: { sub, detail } };
+      }
       case 'right': {
         const { connection, identity } = answer;
         await ((await isOwn(failure, connection.id, identity)) ? failure.forget() : failure.takeBack());
@@ -60,7 +65,9 @@ export function createDirectoryPasswords(options: {
           address: clientAddress(request),
           detail: { connection: id, reason: 'unreachable' },
         });
-        return { outcome: 'refused', problem: 'directory', status: 503 };
+        // the page gets the reference of this one
+        const event = { sub: failure.sub, detail: { connection: id, reason: 'unreachable' } };
+        return { outcome: 'refused', problem: 'directory', status: 503, event };
       }
     }
   };

@@ -43,6 +43,7 @@ export const refusedFactors = [
   'unknown_user',
   'no_password',
   'wrong_password',
+  'wrong_directory_password',
   'second_factor',
   'email_code',
   'consent_denied',

@@ -27,8 +27,11 @@ export type DirectoryAnswer =
   | { outcome: 'right'; connection: Connection; identity: VerifiedIdentity }
   /** The password is right, but the directory does not admit the user before the reason is resolved. */
   | { outcome: 'refused'; connection: Connection; reason: RightPassword }
-  /** The user is unknown, the password is wrong, or there were too many attempts. The answer does not tell which. */
-  | { outcome: 'wrong' }
+  /**
+   * The user is unknown, the password is wrong, or there were too many attempts. The page does not tell which.
+   * @param connection for the audit trail: the directory that has the user and refused the password
+   */
+  | { outcome: 'wrong'; connection?: Connection }
   /** A directory gave no usable answer, and no other directory accepted the password. */
   | { outcome: 'unreachable'; connection: Connection };
 
@@ -74,6 +77,7 @@ export function createDirectorySignIn(options: DirectorySignInOptions) {
       const said = await ask(connection, typed);
       if (said.outcome === 'right' || said.outcome === 'refused') return said;
       if (said.outcome === 'unreachable') answer = said;
+      else if (said.connection && answer.outcome === 'wrong') answer = said;
     }
     return answer;
   };
@@ -103,7 +107,7 @@ export function createDirectorySignIn(options: DirectorySignInOptions) {
     if (bound === undefined) return refuse();
     if (!bound.accepted) {
       const reason = reasonOf(bound);
-      return reason ? { outcome: 'refused', connection, reason } : { outcome: 'wrong' };
+      return reason ? { outcome: 'refused', connection, reason } : { outcome: 'wrong', connection };
     }
     const identity = await directories.use(address, async (directory) => {
       // reads the entry again by its distinguished name: it may have changed since the search (federation F56)
