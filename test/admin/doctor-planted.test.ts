@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
+import { startEmbeddedPostgres } from '../../src/database/embedded.ts';
 import { migrate } from '../../src/database/migrations.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { copyCluster } from '../helpers/global-setup.ts';
@@ -160,34 +161,33 @@ test('a database that refuses or is not there is named with its reason (delivery
   }
 });
 
-// only root may mount, and the installed servers have no cluster of the service
+// only root may mount
 const asRoot = process.getuid?.() === 0;
-test.runIf(asRoot && inject('cluster') !== undefined)(
-  'a disk that is nearly full is named with what is free (delivery 1)',
-  async () => {
-    const disk = join(folder, 'disk');
-    mkdirSync(disk);
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=190m,mode=755', 'tmpfs', disk]);
-    try {
-      const dataDir = join(disk, 'data');
-      copyCluster(inject('cluster')!, dataDir);
-      const seen = async () => {
-        const options = { environment: { DATA_DIR: dataDir, DATABASE_URL: '', BASE_URL: issuer } };
-        const { stdout } = await runCommand(
-          { issuer, database: { url: '' } as never, secretKey },
-          ['doctor', '--json'],
-          options,
-        );
-        return (JSON.parse(stdout) as { checks: Line[] }).checks.filter(({ check }) => check === 'disk');
-      };
-      expect(await seen()).toEqual(
-        ill('disk', 'fault', /^1?\d\d MiB are free in .*\/disk\/data$/, /move DATA_DIR to a larger disk/),
+test.runIf(asRoot)('a disk that is nearly full is named with what is free (delivery 1)', async () => {
+  const disk = join(folder, 'disk');
+  mkdirSync(disk);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=190m,mode=755', 'tmpfs', disk]);
+  try {
+    const dataDir = join(disk, 'data');
+    const made = inject('cluster');
+    if (made !== undefined) copyCluster(made, dataDir);
+    else await (await startEmbeddedPostgres({ dataDir, log: () => undefined })).stop();
+    const seen = async () => {
+      const options = { environment: { DATA_DIR: dataDir, DATABASE_URL: '', BASE_URL: issuer } };
+      const { stdout } = await runCommand(
+        { issuer, database: { url: '' } as never, secretKey },
+        ['doctor', '--json'],
+        options,
       );
-      execFileSync('mount', ['-o', 'remount,size=4g', disk]);
-      expect(await seen()).toEqual(well('disk'));
-    } finally {
-      // the last process of its server may still be ending
-      execFileSync('umount', ['--lazy', disk]);
-    }
-  },
-);
+      return (JSON.parse(stdout) as { checks: Line[] }).checks.filter(({ check }) => check === 'disk');
+    };
+    expect(await seen()).toEqual(
+      ill('disk', 'fault', /^1?\d\d MiB are free in .*\/disk\/data$/, /move DATA_DIR to a larger disk/),
+    );
+    execFileSync('mount', ['-o', 'remount,size=4g', disk]);
+    expect(await seen()).toEqual(well('disk'));
+  } finally {
+    // the last process of its server may still be ending
+    execFileSync('umount', ['--lazy', disk]);
+  }
+});
