@@ -1,4 +1,6 @@
 // Runs the demo: the service, unless it runs already, sample applications, a sample television, MCP server, bank and gateway that use it, and sample users.
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { ConfigError, loadConfig } from '../src/config.ts';
 import { EmbeddedPostgresError } from '../src/database/embedded.ts';
 import { MigrationError } from '../src/database/migrations.ts';
@@ -32,19 +34,23 @@ const started: { stop(): Promise<void> }[] = [];
 let stopping: Promise<void> | undefined;
 /** The setting that names a port. */
 const portSettings = new Map<number, string>();
+/** Where the demonstration keeps its own service, so that its users and clients are in no other one. */
+const ownData = fileURLToPath(new URL('../data-demo', import.meta.url));
 
 process.on('SIGINT', () => void end(0));
 process.on('SIGTERM', () => void end(0));
 
 try {
-  const { LOG_LEVEL, CIBA, DEVICE_GRANT, START_PAGE, ...environment } = process.env;
-  const config = loadConfig({
+  const { DATA_DIR, LOG_LEVEL, CIBA, DEVICE_GRANT, START_PAGE, ...environment } = process.env;
+  const given = {
     ...environment,
+    DATA_DIR,
     LOG_LEVEL: LOG_LEVEL || 'warn',
     CIBA: CIBA || 'on',
     DEVICE_GRANT: DEVICE_GRANT || 'on',
     START_PAGE: START_PAGE || 'on',
-  });
+  };
+  let config = loadConfig(given);
   portSettings.set(config.port, 'PORT');
   const demoPort = portSetting('DEMO_PORT', 3001);
   const applicationPort = portSetting('DEMO_APPLICATION_PORT', 3002);
@@ -60,6 +66,11 @@ try {
 
   const running = await metadataOf(config.issuer);
   if (!running) {
+    // also for the commands that the demonstration runs
+    if (!DATA_DIR && config.databaseUrl === undefined) {
+      process.env['DATA_DIR'] = ownData;
+      config = loadConfig({ ...given, DATA_DIR: ownData });
+    }
     const service = await startService(config);
     started.push(service);
     if (service.firstPassword !== undefined) {
@@ -164,8 +175,9 @@ try {
   }
 
   if (!stopping) {
+    const place = config.dataDir === ownData ? `DATA_DIR=${relative('', ownData)} ` : '';
     const users = [sampleUser, otherUser].flatMap(({ username }) => {
-      const forgotten = `bin/gatehouse user set-password ${username} --password-stdin`;
+      const forgotten = `${place}bin/gatehouse user set-password ${username} --password-stdin`;
       const password = notes.passwords?.[username] ?? `as it was set (forgotten? ${forgotten})`;
       return [`    user name  ${username}`, `    password   ${password}`, ''];
     });
@@ -191,6 +203,7 @@ try {
         '  and sign in as',
         ...users,
         `  Gatehouse ${running ? 'ran already' : 'runs'} at ${config.issuer}. Ctrl-C ends the demonstration.`,
+        ...(place === '' ? [] : [`  Its data is in ${ownData}. A command for it: ${place}bin/gatehouse user list`]),
         '',
         '',
       ].join('\n'),

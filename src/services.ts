@@ -91,6 +91,8 @@ export interface ServiceOptions {
   siblings?: Siblings | undefined;
   /** Counts what differs from CONFIG_FILE. */
   configDrift?: (() => Promise<number>) | undefined;
+  /** The id under which the start has announced this instance. */
+  instanceId?: string | undefined;
 }
 
 /** One object for every feature area: each declares what it takes of it. */
@@ -106,6 +108,7 @@ export async function buildServices({
   refusalLimits,
   siblings,
   configDrift,
+  instanceId,
 }: ServiceOptions) {
   const renderer = await openPages(config, given);
   const passwords = createPasswordQueue({
@@ -121,7 +124,7 @@ export async function buildServices({
   await declareSubscribers(store);
   const clients = createClientCache(store);
   const { secretBox, keys } = await openEncryption(store, secretKeys);
-  const stopHeartbeat = await startHeartbeat(store, keys[0].id, logger);
+  const stopHeartbeat = await startHeartbeat(store, keys[0].id, logger, instanceId);
   const keyRing = await openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken, newKeyPair });
   const { issuer, basePath, lifetimes } = config;
   const fetchDocument = createGuardedFetch(config.outboundAllow);

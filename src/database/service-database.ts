@@ -17,6 +17,8 @@ export interface ServiceDatabase {
   database: Database;
   /** The keys of SECRET_KEY or of the file in DATA_DIR. The first one encrypts. */
   secretKeys: readonly string[];
+  /** Whether it is the embedded one, and no other process used it when this one came. */
+  isAlone: boolean;
   /** Brings the schema up to date and returns the migrations that ran. @throws MigrationError, also for an empty database without `create` */
   migrate(options?: { create: boolean }): Promise<string[]>;
   close(): Promise<void>;
@@ -70,6 +72,7 @@ export async function openServiceDatabase(
       options,
       database,
       secretKeys,
+      isAlone: false,
       migrate: (how) =>
         migrate(options, how).catch((error: unknown) => {
           throw unusable(setting, error);
@@ -104,6 +107,7 @@ export async function openServiceDatabase(
     options,
     database,
     secretKeys,
+    isAlone: embedded.origin !== 'joined',
     migrate: (how) => migrate(options, how),
     async close() {
       closing = true;

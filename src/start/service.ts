@@ -5,8 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import pino, { type Logger } from 'pino';
 import { type AppOptions, buildApp } from '../app.ts';
-import { type Config, ConfigError, storedForCommands } from '../config.ts';
-import { installedVersion } from '../config/version.ts';
+import { type Config, ConfigError } from '../config.ts';
 import { letPoolThreadsGiveWay } from '../crypto/thread-priority.ts';
 import { migrateOnceReachable, openServiceDatabase, type ServiceDatabase } from '../database/service-database.ts';
 import { appliedText } from '../database/migrations.ts';
@@ -21,6 +20,7 @@ import { unstoredTexts } from '../repositories/users/unstored-addresses.ts';
 import { sharedTexts } from '../repositories/users/users.ts';
 import { carryOverAddresses } from '../jobs/address-carry-over.ts';
 import { cleanUp } from '../jobs/retention.ts';
+import { announce } from './announce.ts';
 import { openCertificatePort, reloadCertificates } from './certificate-port.ts';
 import { configureAtStart } from './configuration.ts';
 import { createFirstAdministrator } from './first-administrator.ts';
@@ -77,11 +77,12 @@ export async function startService(
   const connection = await openServiceDatabase(config, logger, { stopped });
   const database = tracing ? tracedDatabase(connection.database) : connection.database;
   let closeApp: (() => Promise<void>) | undefined;
+  let instanceId: string | undefined;
   try {
     const migrations = await migrateOnceReachable(connection, config, logger, stopped);
     if (migrations.length > 0) logger.info(appliedText(migrations));
     const store = createStore(database, (event) => logEvent(logger, event));
-    await store.serviceSettings.write({ settings: storedForCommands(config), version: installedVersion() });
+    instanceId = await announce({ config, connection, store });
     await warnOfFormerRules(store, logger);
     const configDrift = await configureAtStart({ config, connection, store, logger });
     await additions?.fill({ config, connection, store, logger });
@@ -89,7 +90,7 @@ export async function startService(
     let starting = true;
     const isStarting = () => starting;
     const { secretKeys } = connection;
-    const options = { config, database, secretKeys, logger, siblings, configDrift, isStarting, tracing };
+    const options = { config, database, secretKeys, logger, siblings, configDrift, isStarting, tracing, instanceId };
     const app = await buildApp({ ...options, ...own });
     closeApp = () => app.close();
     // an administrator with a password from the settings exists before the first request
@@ -126,6 +127,10 @@ export async function startService(
     };
   } catch (error) {
     await closeApp?.();
+    if (instanceId !== undefined)
+      await createStore(connection.database)
+        .instances.remove(instanceId)
+        .catch(() => undefined);
     await tracing?.stop();
     await connection.close();
     throw error;
@@ -176,7 +181,7 @@ function greeting(config: Config, firstPassword: string | undefined, database: '
   lines.push(
     '',
     '  Try next, in another terminal:',
-    '    npm run demo          a sample application signs a user in',
+    ...(config.issuer.startsWith('https:') ? [] : ['    npm run demo          a sample application signs a user in']),
     '    bin/gatehouse help    the commands for users, clients and keys',
     '',
     '',

@@ -53,6 +53,7 @@ const server = {
 };
 const here = { server, kind: 'external', year: 2026 } as const;
 const role = { ...server, kind: 'external' } as const;
+const alone = { issuer: at, second: undefined };
 const keys = { given: ['aa'], stored: ['aa'], encrypting: ['aa'], mode: undefined };
 const long = { ...probe, answer: { ...answer } };
 const lengths = { short: probe, long, length: longState.length };
@@ -87,9 +88,32 @@ const cases: [{ name: string }, () => { state: string; says: string; todo?: stri
     'warning',
     /another BASE_URL/,
   ],
-  [instances, () => instances.judge({ running: 1, version: '1.0.0', installed: '1.0.0' }), 'ok'],
-  [instances, () => instances.judge({ running: 0, version: '1.0.0', installed: '1.0.0' }), 'fault', /no instance/],
-  [instances, () => instances.judge({ running: 1, version: '1.0.1', installed: '1.0.0' }), 'warning', /1\.0\.1/],
+  [instances, () => instances.judge({ ...alone, running: 1, version: '1.0.0', installed: '1.0.0' }), 'ok'],
+  [
+    instances,
+    () => instances.judge({ ...alone, running: 0, version: '1.0.0', installed: '1.0.0' }),
+    'fault',
+    /no instance/,
+  ],
+  [
+    instances,
+    () => instances.judge({ ...alone, running: 1, version: '1.0.1', installed: '1.0.0' }),
+    'warning',
+    /1\.0\.1/,
+  ],
+  [
+    instances,
+    () =>
+      instances.judge({
+        issuer: at,
+        second: 'http://localhost:3000',
+        running: 2,
+        version: '1.0.0',
+        installed: '1.0.0',
+      }),
+    'fault',
+    /at https:\/\/id\.example\.com and at http:\/\/localhost:3000/,
+  ],
   [issuer, () => issuer.judge(probe), 'ok'],
   [issuer, () => issuer.judge({ ...probe, answer: 'ENOTFOUND' }), 'fault', /ENOTFOUND/],
   [issuer, () => issuer.judge({ ...probe, answer: { ...answer, status: 301 } }), 'fault', /answers 301/],

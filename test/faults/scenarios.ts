@@ -175,7 +175,7 @@ export const scenarios = {
     run: async (bed, seconds) => {
       const begin = performance.now();
       await bed.primary.kill();
-      const late = startServer({ ...bed.settings, PORT: String(await freePort()), BASE_URL: '' });
+      const late = startServer({ ...bed.settings, PORT: String(await freePort()) });
       await delay(seconds * 1000);
       await bed.primary.start();
       const back = performance.now();

@@ -37,6 +37,7 @@ async function start(file: string, settings: Record<string, string> = {}) {
     DATABASE_URL: service.database.url,
     SECRET_KEY: service.secretKey,
     PORT: String(await freePort()),
+    BASE_URL: service.issuer,
     LOG_LEVEL: 'info',
     CONFIG_FILE: file,
     WIKI_SECRET: secret,

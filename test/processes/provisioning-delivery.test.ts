@@ -31,6 +31,7 @@ test('instances that are killed between a request and its record double no accou
     DATABASE_URL: database.url,
     SECRET_KEY: randomSecret(),
     ADMIN_PASSWORD: 'correct horse battery',
+    BASE_URL: 'https://id.example.com',
     OUTBOUND_ALLOW: applications.host,
   };
   const start = async () => {

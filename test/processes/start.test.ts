@@ -12,7 +12,7 @@ import { dropDatabase } from '../helpers/database.ts';
 import { execute } from '../helpers/global-setup.ts';
 import { freePort, postmasterOf, type ServerProcess, startServer, stopServers } from '../helpers/server-process.ts';
 import { startTestService } from '../helpers/service.ts';
-import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+import { hiddenFields, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
 const secretKey = randomBytes(32).toString('base64url');
 const noServer = 'postgresql://gatehouse:a-secret-word@127.0.0.1:1/gatehouse';
@@ -57,7 +57,9 @@ function complaint(server: ServerProcess): string[] {
   return server.stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
 }
 
-const isUp = async (server: ServerProcess) => (await fetch(`${server.issuer}/health/ready`)).status === 200;
+const isUp = async ({ port }: ServerProcess) => (await fetch(`http://localhost:${port}/health/ready`)).status === 200;
+/** Instances that share a database have the same issuer. */
+const shared = { BASE_URL: 'https://id.example.com' };
 
 test.each<[string, Record<string, string>, string[]]>([
   ['PORT', { PORT: 'http' }, []],
@@ -221,7 +223,7 @@ test('instances that start at once on an empty database create one schema, one k
   const database = await emptyDatabase();
   const servers = await Promise.all(
     Array.from({ length: 3 }, async () =>
-      startServer({ DATABASE_URL: database.url, SECRET_KEY: secretKey, PORT: String(await freePort()) }),
+      startServer({ ...shared, DATABASE_URL: database.url, SECRET_KEY: secretKey, PORT: String(await freePort()) }),
     ),
   );
   await Promise.all(servers.map((server) => server.ready()));
@@ -242,7 +244,9 @@ test('instances that start at once on an empty database create one schema, one k
   expect(await database.query('SELECT alg FROM signing_keys ORDER BY alg')).toEqual(
     ['ES256', 'EdDSA', 'PS256', 'RS256'].map((alg) => ({ alg })),
   );
-  const sets = await Promise.all(servers.map(async (server) => (await fetch(`${server.issuer}/jwks`)).text()));
+  const sets = await Promise.all(
+    servers.map(async (server) => (await fetch(`http://localhost:${server.port}/jwks`)).text()),
+  );
   expect(new Set(sets).size).toBe(1);
 });
 
@@ -278,21 +282,24 @@ test('a start with ADMIN_PASSWORD lets no request in before its administrator ca
   /** Starts it again, as a supervisor does, if the lock let it wait longer than a statement may. */
   async function supervise(index: number, port: number): Promise<void> {
     while (!isOver) {
-      servers[index] = startServer({ ...settings, ADMIN_PASSWORD: password, PORT: String(port) });
+      servers[index] = startServer({ ...settings, BASE_URL: issuer, ADMIN_PASSWORD: password, PORT: String(port) });
       await servers[index].exited;
     }
   }
   const ports = [await freePort(), await freePort()];
+  const issuer = `http://localhost:${ports[0]}`;
   const supervised = ports.map((port, index) => supervise(index, port));
   await waitedFor(ports.length);
-  for (const { issuer } of servers) await expect(fetch(`${issuer}/health/ready`)).rejects.toThrow('fetch failed');
+  for (const server of servers) await expect(isUp(server)).rejects.toThrow('fetch failed');
   await letGo();
   for (const index of ports.keys()) {
     const ready = () => isUp(servers[index]!).catch(() => false);
     await vi.waitUntil(ready, { timeout: 20_000, interval: 1 });
-    const server = servers[index]!;
-    const page = await new UserAgent(server).signIn({ username: 'admin', password });
-    expect([page.status, page.url]).toEqual([200, `${server.issuer}/account`]);
+    const agent = new UserAgent({ issuer });
+    const login = `http://localhost:${servers[index]!.port}/login`;
+    const fields = hiddenFields((await agent.get(login)).body);
+    const end = await agent.post(login, { ...fields, username: 'admin', password });
+    expect(end.status, end.body).toBe(303);
   }
   isOver = true;
   for (const server of servers) server.kill('SIGTERM');
@@ -314,7 +321,7 @@ test('a start that generates the first password is alive, but not ready, until i
 
 test('two services share one DATA_DIR, in any order of starts and stops (decisions section 8)', async () => {
   const dataDir = join(folder, 'data');
-  const settings = { DATA_DIR: dataDir, ADMIN_PASSWORD: 'correct horse battery' };
+  const settings = { ...shared, DATA_DIR: dataDir, ADMIN_PASSWORD: 'correct horse battery' };
   const first = startServer({ ...settings, PORT: String(await freePort()) });
   // the second starts while the first still creates the cluster
   const second = startServer({ ...settings, PORT: String(await freePort()) });

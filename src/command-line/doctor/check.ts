@@ -51,6 +51,8 @@ export interface Place {
   server(): Promise<ServerFacts>;
   /** A short request, and one with long headers. */
   probes(): Promise<{ short: Probe; long: Probe }>;
+  /** Another issuer of this shell, if an instance of this database answers there. */
+  secondIssuer(): Promise<string | undefined>;
 }
 
 export interface Check {

@@ -65,6 +65,7 @@ async function placeOf(shell: Config, connection: ServiceDatabase): Promise<Plac
   const settings = service
     ? atService(shell, service.settings)
     : { config: shell, overruled: [] as string[], hasMailServer: true };
+  const { issuer } = settings.config;
   return {
     ...settings,
     version: service?.version,
@@ -74,9 +75,13 @@ async function placeOf(shell: Config, connection: ServiceDatabase): Promise<Plac
     secretKeys: connection.secretKeys,
     server: once(() => store.doctorView.server()),
     probes: once(async () => ({
-      short: await probe(store, settings.config.issuer),
-      long: await probe(store, settings.config.issuer, longState),
+      short: await probe(store, issuer),
+      long: await probe(store, issuer, longState),
     })),
+    async secondIssuer() {
+      if (shell.issuer === issuer || !settings.overruled.includes('BASE_URL')) return undefined;
+      return (await probe(store, shell.issuer)).seen && shell.issuer;
+    },
   };
 }
 

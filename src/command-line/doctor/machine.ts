@@ -84,18 +84,30 @@ export const secretKey = check<SeenKeys>('secret-key', {
 });
 
 interface SeenInstances {
+  issuer: string;
+  /** Where an instance of this database answers with another BASE_URL. */
+  second: string | undefined;
   running: number;
   installed: string;
   version: string | undefined;
 }
 
 export const instances = check<SeenInstances>('instances', {
-  look: async ({ store, version, installed }) => ({
+  look: async ({ store, version, installed, config, secondIssuer }) => ({
+    issuer: config.issuer,
+    second: await secondIssuer(),
     running: (await store.doctorView.instances()).length,
     version,
     installed,
   }),
-  judge({ running, version, installed }) {
+  judge({ issuer, second, running, version, installed }) {
+    if (second !== undefined)
+      return [
+        fault(
+          `instances serve this database at ${issuer} and at ${second}, so links and tokens of one are wrong at the other`,
+          'Stop one of them, and start the other again. For two services, give each a database: DATABASE_URL or DATA_DIR.',
+        ),
+      ];
     if (running === 0)
       return [fault('no instance runs with this database', 'Start the service, or correct DATABASE_URL or DATA_DIR.')];
     if (version !== undefined && version !== installed)

@@ -7,8 +7,12 @@ import type { Store } from '../../repositories/store.ts';
 const interval = 30_000; // milliseconds
 
 /** Announces which key this instance encrypts with. The result stops the heartbeat and removes the row. */
-export async function startHeartbeat(store: Store, secretKeyId: string, logger: Logger): Promise<() => Promise<void>> {
-  const id = randomUUID();
+export async function startHeartbeat(
+  store: Store,
+  secretKeyId: string,
+  logger: Logger,
+  id: string = randomUUID(),
+): Promise<() => Promise<void>> {
   await store.instances.heartbeat(id, secretKeyId);
   const timer = setInterval(() => {
     store.instances.heartbeat(id, secretKeyId).catch((error: unknown) => {
