@@ -1,4 +1,5 @@
 // Starts a second service on the database of the first one: under another BASE_URL it refuses, and changes nothing.
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { runCommand } from '../helpers/command-line.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
-import { freePort, type ServerProcess, startServer, stopServers } from '../helpers/server-process.ts';
+import { freePort, type ServerProcess, startServer, stopServers, surroundings } from '../helpers/server-process.ts';
 
 const secretKey = randomBytes(32).toString('base64url');
 const home = 'https://id.home.test';
@@ -101,6 +102,12 @@ test('with the embedded database a killed instance does not stop the next start 
   const refused = await startHere(settings);
   expect(await refused.exited).toEqual({ code: 1, signal: null });
   expect(complaint(refused)).toEqual([refusal(home)]);
+  // the demonstration refuses alike, before it makes users and clients
+  const demo = spawnSync(process.execPath, ['demo/demo.ts'], {
+    env: { ...surroundings, DATA_DIR: settings.DATA_DIR, PORT: String(await freePort()) },
+    encoding: 'utf8',
+  });
+  expect([demo.status, demo.stdout, demo.stderr.trim()]).toEqual([1, '', refusal(home)]);
   expect(await isUp(first)).toBe(true);
   first.kill('SIGKILL');
   await first.exited;
