@@ -22,11 +22,14 @@ import { jsonErrors } from './server/errors.ts';
 import { alsoHead } from './server/head.ts';
 import { healthEndpoint } from './server/health.ts';
 import type { Tracing } from './outbound/tracing.ts';
+import { startHeartbeat } from './domain/instances/instance-heartbeat.ts';
 import { buildServices, type ServiceOptions } from './services.ts';
 
 export interface AppOptions extends ServiceOptions {
   /** True until the first administrator exists: the service is not ready before. */
   isStarting?: (() => boolean) | undefined;
+  /** The id under which the start has announced this instance. */
+  instanceId?: string | undefined;
   /** Records traces of requests, if they are switched on. */
   tracing?: Tracing | undefined;
   /** Adds the doors of `gatehouse dev`, which no other start gives (delivery 5). */
@@ -35,6 +38,7 @@ export interface AppOptions extends ServiceOptions {
 
 export async function buildApp({
   isStarting = () => false,
+  instanceId,
   tracing,
   doors,
   ...options
@@ -42,7 +46,8 @@ export async function buildApp({
   const { config, logger } = options;
   const { basePath } = config;
   const services = await buildServices(options);
-  const { pages, renderer, stopHeartbeat } = services;
+  const { pages, renderer, store } = services;
+  const stopHeartbeat = await startHeartbeat(store, services.encryptionKeys[0].id, logger, instanceId);
   const atOrigin = originPaths(basePath);
   const crossOriginAddresses = [...crossOriginPaths.map((path) => basePath + path), ...atOrigin];
   const app = createServer({

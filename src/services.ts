@@ -17,7 +17,6 @@ import { createDirectorySignIn } from './domain/connections/ldap/sign-in.ts';
 import { createLinkIdentity } from './domain/connections/link-identity.ts';
 import { declareSubscribers } from './domain/events/subscribers.ts';
 import { createOmissionNotes } from './domain/audit/groups-omitted.ts';
-import { startHeartbeat } from './domain/instances/instance-heartbeat.ts';
 import { createKeepRefusal } from './domain/refusals/kept-refusals.ts';
 import { createPasswordQueue } from './domain/rate-limits/password-queue.ts';
 import { createLimits } from './domain/rate-limits/rate-limits.ts';
@@ -91,8 +90,6 @@ export interface ServiceOptions {
   siblings?: Siblings | undefined;
   /** Counts what differs from CONFIG_FILE. */
   configDrift?: (() => Promise<number>) | undefined;
-  /** The id under which the start has announced this instance. */
-  instanceId?: string | undefined;
 }
 
 /** One object for every feature area: each declares what it takes of it. */
@@ -108,7 +105,6 @@ export async function buildServices({
   refusalLimits,
   siblings,
   configDrift,
-  instanceId,
 }: ServiceOptions) {
   const renderer = await openPages(config, given);
   const passwords = createPasswordQueue({
@@ -123,8 +119,7 @@ export async function buildServices({
   });
   await declareSubscribers(store);
   const clients = createClientCache(store);
-  const { secretBox, keys } = await openEncryption(store, secretKeys);
-  const stopHeartbeat = await startHeartbeat(store, keys[0].id, logger, instanceId);
+  const { secretBox, keys: encryptionKeys } = await openEncryption(store, secretKeys);
   const keyRing = await openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken, newKeyPair });
   const { issuer, basePath, lifetimes } = config;
   const fetchDocument = createGuardedFetch(config.outboundAllow);
@@ -351,7 +346,7 @@ export async function buildServices({
       issuer,
       lifetime: config.dpop.proofLifetime,
       nonceRequired: config.dpop.nonceRequired,
-      nonceKeys: [keys[0].dpopNonce, ...keys.slice(1).map(({ dpopNonce }) => dpopNonce)],
+      nonceKeys: [encryptionKeys[0].dpopNonce, ...encryptionKeys.slice(1).map(({ dpopNonce }) => dpopNonce)],
       now,
     }),
     audit,
@@ -395,7 +390,7 @@ export async function buildServices({
     ...services,
     database,
     renderer,
-    stopHeartbeat,
+    encryptionKeys,
     post: createGuardedPost(config.outboundAllow),
     flow,
     beginAuthorization: createAuthorizationBeginning({ ...services, flow }),
