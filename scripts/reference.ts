@@ -504,6 +504,8 @@ const events: Record<AuditEventType, string> = {
   'provisioning_target.deleted': 'A provisioning target was deleted. The accounts at the application stay',
   'provisioning_target.held':
     'The service held a provisioning target, because many accounts would end. `leaving` in the detail is their number',
+  'provisioning_target.failing':
+    'A provisioning target has answered no request well for an hour. Administrators get a mail, once until it works again',
   'provisioning_target.approved': 'An administrator approved what a held provisioning target gets',
   'provisioning_target.reconciled': 'An administrator had all users compared with a provisioning target',
   'trusted_issuer.created': 'A trusted issuer was created',

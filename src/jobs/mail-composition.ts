@@ -87,6 +87,7 @@ const buttonPaths: Partial<Record<MailName, string>> = {
   'sign-in-elsewhere': '/login',
   'registration-waiting': '/admin',
   'webhook-disabled': '/admin/webhooks',
+  'provisioning-failing': '/admin/provisioning-targets',
 };
 
 export type MailComposition = ReturnType<typeof createMailComposition>;

@@ -82,11 +82,18 @@ export function targetChannel({ store, logger, ...options }: TargetChannelOption
       // another instance goes on after the lease
       if (options.stopped.aborted) return [];
       if (!(error instanceof TargetFailure) && !(error instanceof RequestRefused)) throw error;
-      if (error instanceof TargetFailure) await provisioningTargets.fail(target.id, error.message, error.pause);
-      const failed = { status: error.status, ofTarget: error instanceof TargetFailure };
-      return [{ row: { ...due, failed }, reason: error.message }];
+      if (error instanceof TargetFailure) await failed(target, error);
+      const answer = { status: error.status, ofTarget: error instanceof TargetFailure };
+      return [{ row: { ...due, failed: answer }, reason: error.message }];
     }
   }
+
+  const failed = ({ id, client }: Target, { message, pause }: TargetFailure): Promise<void> =>
+    store.transaction(async (repositories) => {
+      if (!(await repositories.provisioningTargets.fail(id, message, pause))) return;
+      const event = { type: 'provisioning_target.failing', outcome: 'success', actor: 'service' } as const;
+      await repositories.auditEvents.insert({ ...event, clientId: client, detail: { provisioning_target: id } });
+    });
 
   return {
     name: 'provisioned',

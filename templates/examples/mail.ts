@@ -55,5 +55,6 @@ export const mailExamples: Examples<Record<MailName, MailContent>> = {
     { values: { client: 'Harbour' }, facts: { reason: 'Nobody here knows this application.' } },
   ],
   'webhook-disabled': [{ link }, { values: { webhook: 'Directory sync' }, link }],
+  'provisioning-failing': [{ link }, { values: { client: 'Harbour' }, link }],
   test: [{}, {}],
 };

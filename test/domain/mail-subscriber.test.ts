@@ -61,6 +61,12 @@ test.each<[string, Partial<RecordedEvent>, Partial<MailFacts>, unknown[]]>([
     { webhook: 'Sync' },
     [{ name: 'webhook-disabled', data: { webhook: 'Sync' } }],
   ],
+  [
+    'a provisioning target that fails for an hour',
+    { type: 'provisioning_target.failing', clientId: 'wiki' },
+    {},
+    [{ name: 'provisioning-failing', clientId: 'wiki' }],
+  ],
   ['a webhook that is gone', { type: 'webhook.disabled', detail: { reason: 'gone' } }, { webhook: 'Sync' }, []],
   ['a new second factor', { type: 'user.second_factor_added' }, {}, [toAda('second-factor-changed')]],
   ['a removed second factor', { type: 'user.second_factor_removed' }, {}, [toAda('second-factor-changed')]],

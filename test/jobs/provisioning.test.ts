@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, eventually, withoutLimits } from '../helpers/grants.ts';
 import { eventsOf } from '../helpers/events.ts';
+import { mailsIn } from '../helpers/mail-server.ts';
 import { type MadeTarget, provisioningOf } from '../helpers/provisioning.ts';
 import { type Resource, ScimApplications, type ScimRequest, type Values } from '../helpers/scim-application.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -432,6 +433,58 @@ describe('a hostile or absent application', () => {
     const failed = await summaryOf(target, sub);
     expect(failed).toMatchObject({ last_failure: 'answered 400 invalidPath', waiting: true });
     expect((await provisioning.shown(target)).state).toBe('active');
+  });
+
+  test('administrators get one mail about an application that fails for an hour, and another one only after it has worked again (federation 8)', async () => {
+    const target = await provisioning.newTarget({ users: 1, metadata: { client_name: 'Wiki of the harbour' } });
+    const [sub] = target.subs as [string];
+    await service.createUser({ admin: true, email: 'boss-of-targets@example.com', emailVerified: true });
+    const told = async () => {
+      const events = await eventsOf(service, { type: 'provisioning_target.failing', clientId: target.clientId });
+      return events.map(({ detail }) => detail);
+    };
+    const failures = async () => {
+      const [run] = await service.database.sql<{ failures: number }>(
+        'SELECT failures FROM provisioning_runs WHERE target_id = $1',
+        [target.id],
+      );
+      return run!.failures;
+    };
+    /** Lets the next attempt fail as if the first one was so many minutes ago. */
+    const failAfter = async (minutes: number) => {
+      const before = await failures();
+      await service.database.sql(
+        'UPDATE provisioning_runs SET failing_since = now() - make_interval(mins => $2) WHERE target_id = $1 AND failures > 0',
+        [target.id, minutes],
+      );
+      await provisioning.pausesEnd(target);
+      await eventually(failures, (count) => count > before);
+    };
+    for (const round of [1, 2]) {
+      applications.answers.set(target.app, (_, response) => applications.send(response, 503));
+      await changeUser(sub, { username: `${target.app}-untold-${round}` });
+      await eventually(failures, (count) => count > 0);
+      await failAfter(59);
+      expect(await told()).toHaveLength(round - 1);
+      await failAfter(61);
+      await failAfter(200);
+      expect(await told()).toEqual(Array.from({ length: round }, () => ({ provisioning_target: target.id })));
+      applications.answers.delete(target.app);
+      await provisioning.pausesEnd(target);
+      await provisioning.settled(target);
+    }
+    const mails = await eventually(
+      async () =>
+        (await mailsIn(service.dataDir)).filter(
+          ({ parsed }) => parsed.subject === 'An application gets no account changes',
+        ),
+      ({ length }) => length >= 2,
+    );
+    expect(mails).toHaveLength(2);
+    const [{ parsed, text }] = mails as [(typeof mails)[number]];
+    expect([parsed.to].flat()[0]?.text).toBe('boss-of-targets@example.com');
+    expect(text).toContain('Wiki of the harbour');
+    expect(text).toContain(`${service.issuer}/admin/provisioning-targets`);
   });
 
   test('a target that answers nothing holds up no other, and neither does one that is not there (federation 8, F82)', async () => {

@@ -4,8 +4,8 @@ import type { QueuedMail } from '../../repositories/outbox/mails.ts';
 import type { EventSubscriber, RecordedEvent } from './event-subscriber.ts';
 
 const maxContacts = 3;
-/** The mail that every administrator gets. */
-const toAdministrators = 'webhook-disabled';
+/** The mails that every administrator gets. */
+const toAdministrators = ['webhook-disabled', 'provisioning-failing'];
 
 export interface MailFacts {
   /** The contacts that the client registered: any text. */
@@ -55,8 +55,10 @@ export function mailsAbout(
     case 'webhook.disabled':
       // a receiver that answers 410 has said itself that it wants no more
       return detail['reason'] === 'failing' && webhook !== undefined
-        ? [{ name: toAdministrators, data: { webhook } }]
+        ? [{ name: 'webhook-disabled', data: { webhook } }]
         : [];
+    case 'provisioning_target.failing':
+      return [{ name: 'provisioning-failing', clientId }];
     default:
       return [];
   }
@@ -86,6 +88,7 @@ export const mailSubscriber: EventSubscriber = {
     'identity.linked',
     'identity.unlinked',
     'webhook.disabled',
+    'provisioning_target.failing',
   ],
   async handle(event, { clients, users, mails, connections, webhooks }) {
     const { type, clientId, sub, detail } = event;
@@ -103,6 +106,6 @@ export const mailSubscriber: EventSubscriber = {
       webhook,
     };
     for (const order of mailsAbout(event, facts))
-      await (order.name === toAdministrators ? mails.insertForAdministrators(order) : mails.insert(order));
+      await (toAdministrators.includes(order.name) ? mails.insertForAdministrators(order) : mails.insert(order));
   },
 };

@@ -21,6 +21,7 @@ export const mailNames = [
   'registration-approved',
   'registration-refused',
   'webhook-disabled',
+  'provisioning-failing',
   'test',
 ] as const;
 export type MailName = (typeof mailNames)[number];

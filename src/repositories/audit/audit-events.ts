@@ -53,6 +53,7 @@ export const auditEventTypes = [
   'provisioning_target.changed',
   'provisioning_target.deleted',
   'provisioning_target.held',
+  'provisioning_target.failing',
   'provisioning_target.approved',
   'provisioning_target.reconciled',
   'trusted_issuer.created',

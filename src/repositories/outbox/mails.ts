@@ -30,8 +30,8 @@ const notify = statement(
 );
 const toAdministrators = statement(
   'mails.to_administrators',
-  `INSERT INTO outbox (channel, name, sub, data)
-   SELECT 'mail', $1, sub, $2 FROM users WHERE admin AND status = 'enabled' AND email_verified AND email IS NOT NULL`,
+  `INSERT INTO outbox (channel, name, sub, data, client_id)
+   SELECT 'mail', $1, sub, $2, $3 FROM users WHERE admin AND status = 'enabled' AND email_verified AND email IS NOT NULL`,
 );
 // it counts as queued from its due time: before that, it is not delayed
 const later = statement(
@@ -55,8 +55,8 @@ export function mailsRepository(sql: Sql) {
     async notify({ name, sub, locale, data = {} }: QueuedMail & { sub: string }): Promise<void> {
       await sql.query(notify, [name, sub, locale, data]);
     },
-    async insertForAdministrators({ name, data = {} }: QueuedMail): Promise<void> {
-      await sql.query(toAdministrators, [name, data]);
+    async insertForAdministrators({ name, clientId, data = {} }: QueuedMail): Promise<void> {
+      await sql.query(toAdministrators, [name, data, clientId]);
     },
     /** Queues a mail for later. @param pause in seconds */
     async insertForLater({ name, data = {} }: QueuedMail, pause: number): Promise<void> {

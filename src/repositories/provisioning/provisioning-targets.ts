@@ -78,14 +78,14 @@ const restart = statement(
    lost AS (DELETE FROM provisioned_groups WHERE target_id = $1),
    held AS (
      UPDATE provisioning_runs SET held = 'first', approved_at = NULL, review = 'access', review_after = NULL, failures = 0, failing_since = NULL,
-            retry_at = NULL, last_failure = NULL
+            told_at = NULL, retry_at = NULL, last_failure = NULL
       WHERE target_id = $1)
    ${wake}`,
 );
 const forgive = statement(
   'provisioning_runs.forgive',
   `WITH forgiven AS (
-     UPDATE provisioning_runs SET failures = 0, failing_since = NULL, retry_at = NULL, last_failure = NULL WHERE target_id = $1),
+     UPDATE provisioning_runs SET failures = 0, failing_since = NULL, told_at = NULL, retry_at = NULL, last_failure = NULL WHERE target_id = $1),
    again AS (
      UPDATE provisioned_users SET next_attempt_at = now(), attempts = 0 WHERE target_id = $1 AND waiting)
    ${wake}`,
@@ -109,12 +109,14 @@ const approve = statement(
 const fail = statement(
   'provisioning_runs.fail',
   `UPDATE provisioning_runs SET failures = failures + 1, failing_since = coalesce(failing_since, now()), last_failure = $2,
+          told_at = CASE WHEN failing_since <= now() - make_interval(secs => $6) THEN coalesce(told_at, now()) END,
           retry_at = now() + make_interval(secs => coalesce($3::float8, least($5, $4 * 2 ^ least(failures, 20))))
-    WHERE target_id = $1 AND (retry_at IS NULL OR retry_at <= now() OR $3::float8 IS NOT NULL)`,
+    WHERE target_id = $1 AND (retry_at IS NULL OR retry_at <= now() OR $3::float8 IS NOT NULL)
+   RETURNING told_at = now() AS tells`,
 );
 const succeed = statement(
   'provisioning_runs.succeed',
-  `UPDATE provisioning_runs SET failures = 0, failing_since = NULL, retry_at = NULL, last_failure = NULL WHERE target_id = $1 AND failures > 0`,
+  `UPDATE provisioning_runs SET failures = 0, failing_since = NULL, told_at = NULL, retry_at = NULL, last_failure = NULL WHERE target_id = $1 AND failures > 0`,
 );
 
 // the first look after a review is wanted notes the transactions that write then, and a later one finds that they have ended
@@ -154,6 +156,8 @@ const holdMass = statement(
 /** Seconds: the pause of a target after its first failure, and the longest one. */
 const firstPause = 5;
 const maxPause = 900;
+/** Seconds after which administrators are told that a target fails. */
+const longFailure = 3600;
 /** How many accounts may end without an approval, and which part of all accounts. */
 export const mostLeaving = 5;
 export const mostLeavingPart = 0.1;
@@ -223,9 +227,20 @@ export function provisioningTargetsRepository(sql: Sql) {
     async approve(id: string): Promise<void> {
       await sql.query(approve, [id]);
     },
-    /** Records a failure of the target itself. @param pause the seconds for which it asked */
-    async fail(id: string, reason: string, pause?: number): Promise<void> {
-      await sql.query(fail, [id, reason, pause, firstPause, maxPause]);
+    /**
+     * Records a failure of the target itself. @param pause the seconds for which it asked
+     * @returns whether administrators are to be told now, since it fails for long
+     */
+    async fail(id: string, reason: string, pause?: number): Promise<boolean> {
+      const [row] = await sql.query<{ tells: boolean | null }>(fail, [
+        id,
+        reason,
+        pause,
+        firstPause,
+        maxPause,
+        longFailure,
+      ]);
+      return row?.tells === true;
     },
     /** Records a good answer after failures. */
     async succeed(id: string): Promise<void> {
