@@ -14,6 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { type Bed, benchSettings, databaseSettings, withService } from './bed.ts';
+import { certificateSettings } from './certificates.ts';
 import { type Child, startPeer, startReference, startService } from './children.ts';
 import type { Load } from './load.ts';
 import {
@@ -93,6 +94,10 @@ async function main({ service, settings, connection, databasePid, folder, stops 
   const inspected = values.profile !== undefined;
   const cheap = await startService(folder, settings, { instead: 'bench/cheap-passwords.ts', inspected });
   stops.push(() => cheap.stop());
+  const certified = chosen.some(({ key }) => key.endsWith('-mtls'))
+    ? await startService(folder, { ...settings, ...certificateSettings }, { inspected })
+    : undefined;
+  if (certified) stops.push(() => certified.stop());
   const documents: string[] = [];
   for (const path of ['.well-known/openid-configuration', 'jwks']) {
     const file = join(folder, `constant-${documents.length}`);
@@ -100,7 +105,7 @@ async function main({ service, settings, connection, databasePid, folder, stops 
     documents.push(file);
   }
   const sides: Partial<Record<SideName, Side>> = {
-    service: await serviceSide(service, cheap, settings, people, measures('forward-auth')),
+    service: await serviceSide(service, cheap, settings, people, measures('forward-auth'), certified),
   };
   if (sideNames.includes('bare') && comparing) {
     const bare = await startReference(settings.DATABASE_URL, Number(benchSettings.DATABASE_POOL_SIZE), documents);
@@ -114,11 +119,11 @@ async function main({ service, settings, connection, databasePid, folder, stops 
   }
   // processes that were started on any processor, with the database's processes since then
   for (const side of Object.values(sides)) place(side.pidOf('userinfo'), 'server');
-  place(cheap.pid, 'server');
+  for (const each of [cheap, certified]) place(each?.pid, 'server');
   for (const pid of processorTimes(databasePid!).keys()) place(pid, 'rest');
 
   if (values.profile !== undefined) {
-    await profiles(sides.service!, [service, cheap], values.profile);
+    await profiles(sides.service!, [service, cheap, ...(certified ? [certified] : [])], values.profile);
     return;
   }
   if (values.statements) {

@@ -18,14 +18,17 @@ export type OperationKey =
   | 'introspect-inactive'
   | 'introspect-malformed'
   | 'introspect-jwt'
+  | 'introspect-mtls'
   | 'forward-auth'
   | 'forward-auth-assertion'
   | 'client-credentials'
   | 'client-credentials-jwt'
+  | 'token-exchange'
   | 'refresh'
   | 'device-poll'
   | 'userinfo'
   | 'userinfo-dpop'
+  | 'userinfo-mtls'
   | 'code-flow'
   | 'sign-in-flow'
   | 'password'
@@ -54,6 +57,7 @@ export const operations: Operation[] = [
     bare: 'a POST without database',
   },
   { key: 'introspect-jwt', name: 'Introspection, JWT', bare: '1 verification, 1 SELECT' },
+  { key: 'introspect-mtls', name: 'Introspection, token bound to a certificate', bare: '1 SELECT' },
   { key: 'forward-auth', name: 'Request to a protected site, identity headers', bare: '1 SELECT' },
   {
     key: 'forward-auth-assertion',
@@ -71,10 +75,12 @@ export const operations: Operation[] = [
     name: 'Client credentials, JWT access token',
     bare: '1 INSERT, 1 signature',
   },
+  { key: 'token-exchange', name: 'Token exchange', bare: '1 SELECT, 1 INSERT' },
   { key: 'refresh', name: 'Refresh', bare: '1 UPDATE with INSERT, 1 signature' },
   { key: 'device-poll', name: 'Poll of a device, undecided', bare: '1 UPDATE' },
   { key: 'userinfo', name: 'UserInfo', bare: '1 SELECT', targetPeer: 3.8 },
   { key: 'userinfo-dpop', name: 'UserInfo, token bound by DPoP', bare: '1 verification, 1 SELECT, 1 INSERT' },
+  { key: 'userinfo-mtls', name: 'UserInfo, token bound to a certificate', bare: '1 SELECT, 1 digest' },
   {
     key: 'code-flow',
     name: 'Code flow, remembered session',

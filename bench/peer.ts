@@ -1,5 +1,5 @@
 // Runs the peer: oidc-provider on the same PostgreSQL, set up for operation as its documentation says.
-import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
+import { generateKeyPairSync, randomBytes, randomUUID, X509Certificate } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Provider } from 'oidc-provider';
 import pg from 'pg';
@@ -43,6 +43,15 @@ const provider = new Provider(issuer, {
     deviceFlow: { enabled: true },
     revocation: { enabled: true },
     dPoP: { enabled: true },
+    mTLS: {
+      enabled: true,
+      certificateBoundAccessTokens: true,
+      // a proxy passes the certificate on (RFC 9440)
+      getCertificate(context) {
+        const header = context.get('client-cert');
+        return header === '' ? undefined : new X509Certificate(Buffer.from(header.slice(1, -1), 'base64'));
+      },
+    },
     userinfo: { enabled: true },
     // one API, whose access tokens are JWTs
     resourceIndicators: {
@@ -92,6 +101,11 @@ async function makeClients(): Promise<void> {
   const kinds = {
     machine: { grant_types: ['client_credentials'], redirect_uris: [], response_types: [] },
     web: { grant_types: ['authorization_code'], redirect_uris },
+    ledger: {
+      grant_types: ['authorization_code'],
+      redirect_uris,
+      tls_client_certificate_bound_access_tokens: true,
+    },
     television: {
       grant_types: ['urn:ietf:params:oauth:grant-type:device_code'],
       redirect_uris: [],

@@ -108,6 +108,15 @@ app.get('/user-bound', async (request) => {
   const [row] = await Promise.all([find(bearer(request)), store()]);
   return proves(request.headers['dpop'] as string) ? row?.body : undefined;
 });
+app.get('/user-certified', async (request) => {
+  const certificate = Buffer.from((request.headers['client-cert'] as string).slice(1, -1), 'base64');
+  const row = await find(bearer(request));
+  return createHash('sha256').update(certificate).digest().length > 0 ? row?.body : undefined;
+});
+app.post<Form>('/exchange', async (request) => {
+  if (!(await find(request.body['subject_token']!))) throw new Error('there is no such token');
+  return { access_token: await store(), token_type: 'Bearer', expires_in: 3600 };
+});
 app.post('/token', async () => ({ access_token: await store(), token_type: 'Bearer', expires_in: 3600 }));
 app.post('/token-jwt', async () => {
   await store();

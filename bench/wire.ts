@@ -27,8 +27,9 @@ export interface RawAnswer {
 
 /** A request as its bytes: built once, sent often. */
 export function serialized(base: string, { method, path, headers = {}, body }: Request): Buffer {
-  const lines = [`${method} ${path} HTTP/1.1`, `host: ${new URL(base).host}`];
-  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
+  const { host = new URL(base).host, ...others } = headers;
+  const lines = [`${method} ${path} HTTP/1.1`, `host: ${host}`];
+  for (const [name, value] of Object.entries(others)) lines.push(`${name}: ${value}`);
   if (body !== undefined) lines.push(`content-length: ${Buffer.byteLength(body)}`);
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body ?? ''}`);
 }

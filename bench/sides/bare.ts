@@ -1,4 +1,5 @@
 // Sends the operations to the bare reference: as many requests as an operation needs at least.
+import { certificateHeader } from '../certificates.ts';
 import { type Child } from '../children.ts';
 import { expectStatus, redirectUri } from '../flows.ts';
 import { type Ask, loadFlow, loadWith } from '../load.ts';
@@ -40,6 +41,7 @@ export async function bareSide({ base, pid }: Child, people: number): Promise<Si
   };
   /** Changes one row. */
   const proofs = proofsFor(base);
+  const certificate = certificateHeader();
   const update = loadWith(
     base,
     rows.map((value) => ({
@@ -61,6 +63,7 @@ export async function bareSide({ base, pid }: Child, people: number): Promise<Si
         ),
       ),
       'introspect-malformed': loadWith(base, introspect('/parse', ['no token'])),
+      'introspect-mtls': loadWith(base, introspect('/introspect', rows)),
       'introspect-jwt': loadWith(base, introspect('/introspect-jwt', jwts)),
       'forward-auth': loadWith(base, rows.map(userinfo)),
       'forward-auth-assertion': loadWith(base, rows.map(userinfo)),
@@ -68,6 +71,10 @@ export async function bareSide({ base, pid }: Child, people: number): Promise<Si
       'client-credentials-jwt': loadWith(base, [
         post('/token-jwt', 'Basic eDp4', { grant_type: 'client_credentials' }),
       ]),
+      'token-exchange': loadWith(
+        base,
+        rows.map((value) => post('/exchange', 'Basic eDp4', { subject_token: value })),
+      ),
       refresh: loadFlow(base, async (ask, connection) => {
         const spent = { token: refresh[connection]!, grant_type: 'refresh_token' };
         refresh[connection] = (await json(ask, post('/redeem', 'Basic eDp4', spent)))['refresh_token']!;
@@ -85,6 +92,14 @@ export async function bareSide({ base, pid }: Child, people: number): Promise<Si
           200,
         );
       }),
+      'userinfo-mtls': loadWith(
+        base,
+        rows.map((value) => ({
+          ...userinfo(value),
+          path: '/user-certified',
+          headers: { ...userinfo(value).headers, ...certificate },
+        })),
+      ),
       'code-flow': loadFlow(base, async (ask, connection) => {
         const path = `/authorize?session=${rows[connection]}&state=s`;
         await redeem(ask, (await ask({ method: 'GET', path })).location);

@@ -1,6 +1,7 @@
 // Sends the operations to the peer, at its own addresses.
 import { randomBytes } from 'node:crypto';
 import { deviceGrant } from '../../src/oauth/registrable-values.ts';
+import { certificateHeader } from '../certificates.ts';
 import type { Peer } from '../children.ts';
 import {
   authorizationParameters,
@@ -22,12 +23,13 @@ import { forEach, post, scope, type Side } from './side.ts';
 const paths = { authorization: '/auth', userinfo: '/me' };
 
 export async function peerSide({ base, pid, clients }: Peer, people: number): Promise<Side> {
-  const { machine, web, lasting, television } = clients as Record<
-    'machine' | 'web' | 'lasting' | 'television',
+  const { machine, web, ledger, lasting, television } = clients as Record<
+    'machine' | 'web' | 'ledger' | 'lasting' | 'television',
     Record<string, string>
   >;
 
   const proofs = proofsFor(base);
+  const certificate = certificateHeader();
   /** From the first page to UserInfo, with a new browser. */
   const signInFlow = async (
     ask: Ask,
@@ -50,8 +52,11 @@ export async function peerSide({ base, pid, clients }: Peer, people: number): Pr
     const later = new WireBrowser(ask, base);
     const { access_token } = await signInFlow(ask, later, web, person);
     const bound = (await signInFlow(ask, new WireBrowser(ask, base), web, person, proofs)).access_token;
+    const certified: Ask = (request) => ask({ ...request, headers: { ...certificate, ...request.headers } });
+    const certifiedBrowser = new WireBrowser(certified, base);
+    const byCertificate = (await signInFlow(certified, certifiedBrowser, ledger, person)).access_token;
     wire.close();
-    return { browser: later, bound, access: access_token, refresh: refresh_token! };
+    return { browser: later, bound, byCertificate, access: access_token, refresh: refresh_token! };
   });
   const flow = codeFlowOf(web, scope, paths);
   const devices = await forEach(people, async () => {
@@ -66,6 +71,13 @@ export async function peerSide({ base, pid, clients }: Peer, people: number): Pr
     pidOf: () => pid,
     loads: {
       'introspect-live': loadWith(base, introspect(web, access)),
+      'introspect-mtls': loadWith(
+        base,
+        introspect(
+          ledger,
+          prepared.map((each) => each.byCertificate),
+        ),
+      ),
       'introspect-inactive': loadWith(
         base,
         introspect(
@@ -94,6 +106,13 @@ export async function peerSide({ base, pid, clients }: Peer, people: number): Pr
       'userinfo-dpop': loadFlow(base, async (ask, connection) => {
         expectStatus(await ask(userinfoRequest('/me', prepared[connection]!.bound, proofs)), 200);
       }),
+      'userinfo-mtls': loadWith(
+        base,
+        prepared.map((each) => {
+          const request = userinfoRequest('/me', each.byCertificate);
+          return { ...request, headers: { ...certificate, ...request.headers } };
+        }),
+      ),
       'code-flow': loadFlow(base, async (ask, connection) => void (await flow(ask, prepared[connection]!.browser))),
       'sign-in-flow': loadFlow(
         base,

@@ -24,6 +24,7 @@ import { askOver, Wire } from '../wire.ts';
 import { proofsFor } from '../proofs.ts';
 import { maxPasswords } from '../operations.ts';
 import { createSite, siteRequest } from '../protected-site.ts';
+import { certificateLoads, exchangeLoads } from './bound.ts';
 import { scimLoads } from './scim.ts';
 import { forEach, post, scope, type Side } from './side.ts';
 
@@ -36,6 +37,7 @@ const siteHeaders = [
 /**
  * @param cheap the same service with password hashes that cost nothing, on the same database
  * @param hasSites whether protected sites are measured: the other operations are measured without any
+ * @param certified the same service that takes certificates, on the same database, if operations with certificates are measured
  */
 export async function serviceSide(
   service: Child,
@@ -43,6 +45,7 @@ export async function serviceSide(
   settings: Record<string, string>,
   people: number,
   hasSites = false,
+  certified?: Child,
 ): Promise<Side> {
   const { base } = service;
   const create = (...options: string[]) => command(['client', 'create', ...options], settings);
@@ -76,6 +79,7 @@ export async function serviceSide(
     wire.close();
     return { agent, bound, access: access_token, id: id_token!, refresh: refresh_token! };
   });
+  const agents = prepared.map(({ agent }) => agent);
   const cheapPersons = await makeUsers(cheap.base, basicOf(admin), people, 'cheap');
   const signInFlow = async (ask: Ask, index: number): Promise<Tokens> => {
     const { code_verifier, ...challenge } = pkce();
@@ -109,7 +113,8 @@ export async function serviceSide(
   const settingsOf = (index: number) => `/user/${subs[index]}/settings`;
   const body = JSON.stringify({ settings: { theme: 'dark', lines: 50 } });
   return {
-    pidOf: (operation) => (operation === 'sign-in-flow' ? cheap.pid : service.pid),
+    pidOf: (operation) =>
+      (operation === 'sign-in-flow' ? cheap : operation === 'userinfo-mtls' ? (certified ?? service) : service).pid,
     loads: {
       'introspect-live': loadWith(base, introspect(prepared.map((each) => each.access))),
       'introspect-inactive': loadWith(base, introspect(everybody.map(() => newOpaqueToken('access_token').token))),
@@ -160,6 +165,8 @@ export async function serviceSide(
         })),
       ),
       ...(await scimLoads(base, settings)),
+      ...(await exchangeLoads(base, settings, agents)),
+      ...(certified && (await certificateLoads(service, certified, settings, agents))),
     },
   };
 }
