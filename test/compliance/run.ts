@@ -3,9 +3,10 @@
 //   node test/compliance/run.ts
 //
 // It makes a virtual environment of Python by itself, and keeps it in node_modules/.cache. Each program runs twice. As it is published it has the
-// errors that the contract demands, and no others. With the names and members that the service demands (adjusted.py) it has none.
+// errors that the contract demands, and no others. Told which names and members the service takes, it has none: `scim2` has an option for that, and
+// scim-sanity has none (adjusted.py).
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -85,28 +86,46 @@ try {
     const { token, address } = await runCommand(['scim-source', 'add-token', id], settings);
     return { token: String(token), address: String(address) };
   };
-  const scim2 = async (id: string, program: readonly string[]) => {
+  /** @param options makes the options of a source */
+  const scim2 = async (id: string, options: (address: string, token: string) => Promise<string[]>) => {
     const { token, address } = await source(id);
     const headers = { SCIM_CLI_HEADERS: `Authorization: Bearer ${token}` };
-    return scim2Outcome(run(python, [...program, '--url', address, 'test'], headers));
+    return scim2Outcome(
+      run(join(folder, 'bin/scim2'), ['--url', address, ...(await options(address, token)), 'test'], headers),
+    );
   };
+  /**
+   * `scim2 --schemas` reads schemas from a file in the place of those of the service. The values that a schema suggests for an attribute
+   * (RFC 7643 7, canonicalValues) are those that the program sends: here names that are no UUID, so many that it hardly takes one twice.
+   */
+  async function suggestNames(address: string, token: string): Promise<string[]> {
+    const answer = await fetch(`${address}/Schemas`, { headers: { authorization: `Bearer ${token}` } });
+    const schemas = (await answer.json()) as {
+      Resources: { id: string; attributes: { name: string; canonicalValues?: string[] }[] }[];
+    };
+    const user = schemas.Resources.find((schema) => schema.id === 'urn:ietf:params:scim:schemas:core:2.0:User')!;
+    const name = user.attributes.find((attribute) => attribute.name === 'userName')!;
+    name.canonicalValues = Array.from({ length: 500_000 }, (_, index) => `user-${index}`);
+    const file = join(dataDir, 'schemas.json');
+    writeFileSync(file, JSON.stringify(schemas));
+    return ['--schemas', file];
+  }
   const sanity = async (id: string, program: readonly string[]) => {
     const { token, address } = await source(id);
     const options = ['probe', address, '--token', token, '--json-output', '--i-accept-side-effects'];
     return sanityOutcome(run(python, [...program, ...options]));
   };
   const adjusted = join(import.meta.dirname, 'adjusted.py');
-  const published = (name: string) => [join(folder, 'bin', name)];
   // each user that it would make has a UUID as name, which names nothing but a user's sub here
-  judge('scim2 test', await scim2('scim2-published', published('scim2')), /: userName cannot be a name of a user$/);
-  judge('scim2 test, names that are no UUID', await scim2('scim2-adjusted', [adjusted, 'scim2']));
+  judge('scim2 test', await scim2('scim2-published', async () => []), /: userName cannot be a name of a user$/);
+  judge('scim2 test --schemas, with names that are no UUID', await scim2('scim2-names', suggestNames));
   // it adds a member that does not exist, which a provisioner must learn
   judge(
     'scim-sanity',
-    await sanity('sanity-published', published('scim-sanity')),
+    await sanity('sanity-published', [join(folder, 'bin/scim-sanity')]),
     /add member: Expected 200, got 400$/,
   );
-  judge('scim-sanity, members that exist', await sanity('sanity-adjusted', [adjusted, 'scim-sanity']));
+  judge('scim-sanity, members that exist', await sanity('sanity-adjusted', [adjusted]));
 } finally {
   server.kill('SIGTERM');
   await server.exited;
