@@ -218,6 +218,20 @@ describe('the new client', () => {
     },
   );
 
+  test.each([
+    ['client_secret_basic', 'Web application', 'Mobile or desktop'],
+    ['none', 'Mobile or desktop', 'Web application'],
+  ])(
+    'a client on the loopback with the method %s is shown as a %s (pages, clients)',
+    async (token_endpoint_auth_method, is, isNot) => {
+      const uris = ['http://127.0.0.1:9000/cb'];
+      const { clientId } = await service.createClient({ redirect_uris: uris, token_endpoint_auth_method });
+      const { body } = await agent.get(`/admin/clients/${clientId}`);
+      expect(body).toContain(is);
+      expect(body).not.toContain(isNot);
+    },
+  );
+
   test('the HTTP API refuses an unknown kind, and given members replace those of the kind (pages, clients)', async () => {
     const token = await adminToken(service);
     const create = (body: object) => call(`${service.issuer}/admin/api/clients`, { token, body });

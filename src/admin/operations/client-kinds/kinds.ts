@@ -25,9 +25,11 @@ export function kindOfClient({ kind, metadata }: Pick<Client, 'kind' | 'metadata
     if (grants.includes(deviceGrant)) return device;
     return resources.length > 0 ? api : machine;
   }
-  if (metadata.application_type === 'native' || uris.every(isOfDevice)) return native;
-  return metadata.token_endpoint_auth_method === 'none' ? spa : web;
+  const isPublic = metadata.token_endpoint_auth_method === 'none';
+  if (metadata.application_type === 'native' || uris.every((uri) => isOfDevice(uri, isPublic))) return native;
+  return isPublic ? spa : web;
 }
 
-/** A scheme of its own, or the loopback (RFC 8252 7). */
-const isOfDevice = (uri: string): boolean => !/^https?:/.test(uri) || /^http:\/\/(127\.|\[::1\])/.test(uri);
+/** A scheme of its own, or the loopback without a secret (RFC 8252 7). An application server with a secret can be on the same machine. */
+const isOfDevice = (uri: string, isPublic: boolean): boolean =>
+  !/^https?:/.test(uri) || (isPublic && /^http:\/\/(127\.|\[::1\])/.test(uri));
