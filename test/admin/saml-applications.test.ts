@@ -55,6 +55,11 @@ test('an application is created from its metadata by the HTTP API, by a command 
   writeFileSync(file, metadata('command'));
   const args = ['client', 'create', '--kind', 'saml', '--name', 'App', '--saml-metadata-file', file, '--json'];
   expect(JSON.parse((await runCommand(service, args)).stdout)).toMatchObject(described('command'));
+  writeFileSync(file, metadata('operator'));
+  const { stdout } = await runCommand(service, args.slice(0, -1));
+  // the values that the application asks for, and no word of a secret that it does not have
+  for (const value of ['/saml/metadata', '/saml/sso']) expect(stdout).toContain(`${service.issuer}${value}\n`);
+  expect(stdout).not.toMatch(/secret/i);
   const page = await createOfKind(agent, 'saml', { client_name: 'Wiki', saml_metadata: metadata('console') });
   expect(page.status).toBe(200);
   // a long address can break after a slash

@@ -18,6 +18,7 @@ import { splitScope } from '../../oauth/scope.ts';
 import { text } from '../../oauth/text.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Store } from '../../repositories/store.ts';
+import { samlEntityId, samlPaths } from '../../rules/saml/addresses.ts';
 import {
   clientSecrets,
   namedCredentials,
@@ -147,13 +148,26 @@ export const createClient = operation({
     }),
     text: ({ client, shown }, { config, input: { verbose } }) => {
       const printed = verbose ? shown : usualCredentials(client, shown);
-      const head = `Created and enabled the client ${client.metadata.client_name}. A secret is shown only once:\n${linesOf(client, printed)}`;
+      const hasSecret = Object.values(printed).some((secret) => secret !== undefined);
+      const once = hasSecret ? '. A secret is shown only once' : '';
+      const head = `Created and enabled the client ${client.metadata.client_name}${once}:\n${linesOf(client, printed)}`;
+      if (client.kind === 'saml') return `${head}\n\n${identityProvider(config.issuer)}`;
       const more = client.kind === 'oauth' && !verbose;
       const rest = `If it needs its shared secret or its registration access token: client new-secret ${client.clientId} --secret NAME`;
       return `${head}\n\nIssuer: ${config.issuer}${more ? `\n${rest}` : ''}`;
     },
   },
 });
+
+/** What a SAML application asks for. The metadata contain the rest. */
+const identityProvider = (issuer: string): string =>
+  [
+    'The application needs these values:',
+    `  ${'metadata'.padEnd(26)}${issuer}${samlPaths.metadata}`,
+    `  ${'entity ID'.padEnd(26)}${samlEntityId(issuer)}`,
+    `  ${'sign-on URL'.padEnd(26)}${issuer}${samlPaths.signOn}`,
+    'The certificate is in the metadata, and saml-keys list --json prints it.',
+  ].join('\n');
 
 /** What nearly every client of its kind needs. Only application servers sign their end-session requests with the shared secret. */
 const usualCredentials = (
