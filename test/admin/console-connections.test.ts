@@ -257,6 +257,9 @@ describe('the connections of a user', () => {
 
   test('show whether the user has emergency access, which an administrator gives after a new sign-in, with an event (federation 4, FR14)', async () => {
     const { sub, path } = await linked('linked-2', 'corporate');
+    // the user could not sign in here without one
+    const copied = '(SELECT password_hash FROM users WHERE password_hash IS NOT NULL LIMIT 1)';
+    await service.database.sql(`UPDATE users SET password_hash = ${copied} WHERE sub = $1`, [sub]);
     const page = await agent.get(path);
     expect(page.body).toContain('No emergency access');
     await setSignInAge(16);
@@ -285,6 +288,15 @@ describe('the connections of a user', () => {
     expect((await runCommand(service, ['user', 'break-glass', 'by-command', '--off'])).code).toBe(0);
     expect(await service.store.breakGlass.has(sub)).toBe(false);
     expect((await runCommand(service, ['user', 'break-glass', 'by-command', '--perhaps'])).code).not.toBe(0);
+    // of no use for a user who has only an account elsewhere
+    await service.database.sql('UPDATE users SET password_hash = NULL WHERE sub = $1', [sub]);
+    expect(await runCommand(service, ['user', 'break-glass', 'by-command'])).toMatchObject({
+      code: 1,
+      stderr: 'This user has no password and no passkey here, so emergency access would be of no use.\n',
+    });
+    expect((await call(`${url}/break-glass`, { token, body: { marked: true } })).status).toBe(409);
+    expect((await call(`${url}/break-glass`, { token, body: { marked: false } })).status).toBe(204);
+    expect(await service.store.breakGlass.has(sub)).toBe(false);
   });
 });
 

@@ -59,7 +59,9 @@ export function identityLinkChanges(store: Store) {
     /** Decides whether a user may sign in here although the domain of the address is enforced (federation FR14). @throws OAuthError not_found */
     setBreakGlass: (by: Actor, sub: string, marked: boolean): Promise<void> =>
       store.transaction(async (repositories) => {
-        found(sub.includes('\0') ? undefined : await repositories.users.lock(sub), 'user');
+        const { passwordHash } = found(sub.includes('\0') ? undefined : await repositories.users.lock(sub), 'user');
+        if (marked && passwordHash === undefined && (await repositories.passkeys.list(sub)).length === 0)
+          throw conflict('this user has no password and no passkey here, so emergency access would be of no use');
         if (!(await repositories.breakGlass.set(sub, marked))) return;
         const detail = { members: ['break_glass'], break_glass_before: !marked, break_glass: marked };
         await repositories.auditEvents.insert({ ...by, type: 'user.changed', outcome: 'success', sub, detail });
