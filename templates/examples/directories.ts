@@ -46,7 +46,7 @@ export const directoryExamples: Examples<DirectoryPages> = {
       },
       rules: rulesOfConnection('console.directory', true),
       ...uris,
-      check: { login: 'ada', groups: ['Staff', longName] },
+      check: { login: 'ada', groups: ['Staff', longName], given: ['staff', longName] },
       imports: {
         interval: 60,
         state: 'held',

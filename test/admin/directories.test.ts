@@ -293,6 +293,12 @@ describe.runIf(hasSlapd)('the console', () => {
     // as the member login of the route and --login of the command
     const withUser = await press(tested, `${path}/test`, { login: 'alice' });
     expect(withUser.body).toMatch(/Groups of .{0,3}alice.{0,40}Staff/s);
+    // and what the rules make of them
+    expect(withUser.body).toMatch(/Groups here, by the rules.{0,60}staff</s);
+    const { stdout } = await runCommand(service, ['connection', 'test', 'typed', '--login', 'alice'], {
+      environment: { CONNECTIONS_ALLOW: allowed() },
+    });
+    expect(stdout).toContain('Groups of alice: Staff\nGroups here, by the rules: staff\n');
     expect(withUser.body).toContain('value="alice"');
     const unknown = await press(tested, `${path}/test`, { login: 'nobody-here' });
     expect(unknown.body).toMatch(/value="nobody-here" aria-describedby="login-fault login-hint" aria-invalid="true"/);

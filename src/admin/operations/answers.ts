@@ -329,7 +329,8 @@ export const answers = {
   ConnectionTest: z.object({
     works: z.boolean(),
     users: z.int().describe('How many users were looked at.'),
-    groups: z.array(z.string()).optional().describe('The names of the groups of the user.'),
+    groups: z.array(z.string()).optional().describe('The names of the groups of the user in the directory.'),
+    given_groups: z.array(z.string()).optional().describe('The groups here that the rules give the user.'),
     problem: z.enum(Object.keys(checkProblems) as [string, ...string[]]).optional(),
     description: z.string().optional().describe('The problem as a sentence.'),
   }),

@@ -22,11 +22,12 @@ async function findDirectory(store: Pick<Store, 'connections'>, id: string): Pro
   return connection;
 }
 
-function testView({ problem, users, groups }: CheckResult) {
+function testView({ problem, users, groups, given }: CheckResult) {
   return {
     works: problem === undefined,
     users,
     ...(groups && { groups }),
+    ...(given && { given_groups: given }),
     ...(problem && { problem, description: checkProblems[problem] }),
   };
 }
@@ -52,12 +53,13 @@ export const testConnection = operation({
   command: {
     name: 'connection test',
     code: ({ problem }) => (problem === undefined ? 0 : 2),
-    text: ({ problem, groups }, { params: { id }, input: { login } }) => {
+    text: ({ problem, groups, given = [] }, { params: { id }, input: { login } }) => {
       if (problem !== undefined) return `The connection ${id} does not work: ${checkProblems[problem]}.`;
       const works = `The connection ${id} works: the directory answers, and has users.`;
       if (login === undefined) return works;
       const said = groups === undefined ? 'the directory does not say' : groups.map(harmless).join(', ') || 'none';
-      return `${works}\nGroups of ${harmless(login)}: ${said}`;
+      const here = given.map(harmless).join(', ') || 'none';
+      return `${works}\nGroups of ${harmless(login)}: ${said}\nGroups here, by the rules: ${here}`;
     },
   },
 });

@@ -61,8 +61,11 @@ export interface DirectoryPages {
     editUri: string;
     deleteUri: string;
     testForm: FormView;
-    /** The result of a test. `groups` are those of the user with the typed name, absent if the directory does not say. */
-    check?: { problem?: (typeof directoryCheckProblems)[number]; login: string; groups?: string[] };
+    /**
+     * The result of a test. `groups` are those of the user with the typed name, absent if the directory does not say, and `given` those here that
+     * the rules make of them.
+     */
+    check?: { problem?: (typeof directoryCheckProblems)[number]; login: string; groups?: string[]; given?: string[] };
     /** Present if users are imported. */
     imports?: {
       /** In minutes. */

@@ -113,8 +113,8 @@ export async function consoleDirectoriesEndpoint(
     if (!sent) return reply;
     await find(sent.admin, request);
     const login = (sent.body['login'] ?? '').replaceAll('\0', '').trim().slice(0, 320);
-    const { problem, groups } = await sent.admin.run(testConnection, { id }, login === '' ? {} : { login });
-    return show(sent.admin, id, { login, ...(problem ? { problem } : groups && { groups }) });
+    const { problem, groups, given } = await sent.admin.run(testConnection, { id }, login === '' ? {} : { login });
+    return show(sent.admin, id, { login, ...(problem ? { problem } : groups && { groups, ...(given && { given }) }) });
   });
 
   app.post(`${path}/:id/directory/import`, async (request, reply) => {

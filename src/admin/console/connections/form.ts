@@ -10,7 +10,7 @@ import { type ConnectionType, groupOrder } from './types.ts';
 
 /** @param values as the API shows them, of the connection that the form changes */
 export function formOfType(
-  { kind, order }: ConnectionType,
+  { kind, order, shows = [] }: ConnectionType,
   { settings }: ConnectionVariant,
   values?: Input,
 ): FormMember[] {
@@ -25,7 +25,10 @@ export function formOfType(
   const status = all.get('status')!;
   if (kind === 'ldap') all.set('status', { ...status, choices: status.choices!.filter((one) => one !== 'link_only') });
   const members = order.flatMap((name) => (name === 'settings' ? ofKind : (all.get(name) ?? [])));
-  return groupOrder.flatMap((group) => members.filter((one) => one.group === group));
+  const placed = members.map(({ group, ...one }): FormMember =>
+    group === undefined || shows.includes(one.name) ? one : { ...one, group },
+  );
+  return groupOrder.flatMap((group) => placed.filter((one) => one.group === group));
 }
 
 /** The values that the form of a new connection proposes. @param taken the ids of the connections that exist */

@@ -9,6 +9,8 @@ export interface ConnectionType {
   preset?: NonNullable<Connection['preset']>;
   /** The names of the fields in their order. The name `settings` means every setting of the kind. */
   order: readonly string[];
+  /** The fields that are open, though they are folded in the forms of other types. */
+  shows?: readonly string[];
   /** What the form proposes where the service has no default, or another one. */
   proposes?: Input;
 }
@@ -67,6 +69,9 @@ export const directoryType: ConnectionType = {
   kind: 'ldap',
   order: [
     ...testedMembers,
+    'ca',
+    'group_base',
+    'authoritative_domains',
     'display_name',
     'id',
     'status',
@@ -74,9 +79,7 @@ export const directoryType: ConnectionType = {
     'user_filter',
     'login_attributes',
     'linking',
-    'authoritative_domains',
     'import',
-    'group_base',
     'group_filter',
     'member_attribute',
     'nested',
@@ -84,8 +87,9 @@ export const directoryType: ConnectionType = {
     'default_groups',
     'claim_rules',
     'starttls',
-    'ca',
   ],
+  // a directory of a company has a certificate of its own, and without the other two its users have no groups and no addresses
+  shows: ['ca', 'group_base', 'authoritative_domains'],
   proposes: { id: 'directory', provisioning: 'on', settings: { url: 'ldaps://' } },
 };
 

@@ -9,6 +9,7 @@ import {
 import type { Directories } from '../../../outbound/directories.ts';
 import type { Connection } from '../../../entities/connections.ts';
 import { addressIn, findEntry, type ReadConnection, searchOf, subjectOf } from './entries.ts';
+import { mappedGroups } from '../../../rules/connections/connection-answer.ts';
 import { groupsOf, seesGroups } from './groups.ts';
 import { type LdapSettings, settingsOf } from './settings.ts';
 
@@ -38,6 +39,10 @@ export interface CheckResult {
   users: number;
   /** The groups of the named user, as the group rules get them; undefined if the directory did not say. */
   groups?: string[] | undefined;
+  /** The distinguished names of these groups. */
+  dns?: string[] | undefined;
+  /** The groups of this service that the rules of the connection give the user. */
+  given?: string[] | undefined;
 }
 
 /** The problem for each failure of a directory that gives no usable answer. */
@@ -71,7 +76,10 @@ export async function checkDirectory(
   const { id, secretEncrypted } = connection;
   if (!secretEncrypted) return { problem: 'secret', users: 0 };
   const password = secretBox.open(secretEncrypted, associatedDataOf('connections.secret_encrypted', id)).toString();
-  return checkSettings(connection, password, directories, name);
+  const result = await checkSettings(connection, password, directories, name);
+  const { groups, dns } = result;
+  const mapped = groups && mappedGroups(connection.groupRules, groups, dns);
+  return { ...result, given: mapped && [...new Set([...mapped, ...connection.defaultGroups])] };
 }
 
 /** Tests settings with a password that need not be stored. */
@@ -89,7 +97,7 @@ export async function checkSettings(
       const { entry } = await findEntry(directory, connection, name);
       if (!entry) throw new Wrong('no-user');
       const groups = await groupsOf(directory, settings, entry, () => undefined);
-      return { problem: undefined, users, groups: groups?.names };
+      return { problem: undefined, users, groups: groups?.names, dns: groups?.dns };
     });
   } catch (error) {
     if (error instanceof Wrong) return { problem: error.problem, users: 0 };
