@@ -27,7 +27,7 @@ export async function openEncryption(store: Store, secretKeys: readonly string[]
   const missing = (await store.sealedValues.keyIds()).filter((id) => !given.includes(id));
   if (missing.length > 0)
     throw new ConfigError(
-      `The setting SECRET_KEY, or the file secret-key in DATA_DIR, lacks the key ${missing.join(' and ')}, which encrypted values of this database: add it, separated by a comma (what is set holds ${given.join(' and ')}).`,
+      `The setting SECRET_KEY, or the file secret-key in DATA_DIR, lacks the key ${missing.join(' and ')}, which encrypted values of this database: add it, separated by a comma, or use the SECRET_KEY of the instance that runs already (what is set holds ${given.join(' and ')}).`,
     );
   return { secretBox: createSecretBox(keys), keys };
 }
