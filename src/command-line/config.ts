@@ -93,7 +93,9 @@ const appliedText = ({ changes, notes, warnings, name }: Applied): string =>
   [
     ...warnings.map((warning) => harmless(`! ${warning}`)),
     planText(changes, notes).split('\n').slice(0, -1).join('\n'),
-    changes.length === 0 ? 'Nothing to do.' : `Applied ${name}: ${changes.length} ${changes.length === 1 ? 'change' : 'changes'}.`,
+    changes.length === 0
+      ? 'Nothing to do.'
+      : `Applied ${name}: ${changes.length} ${changes.length === 1 ? 'change' : 'changes'}.`,
   ]
     .filter(Boolean)
     .join('\n');
