@@ -14,7 +14,8 @@ export const errorMeanings: Record<ErrorCode, string> = {
   invalid_grant: 'The code or refresh token is unknown, used or expired, or belongs to another client (RFC 6749)',
   unauthorized_client: 'The client is not enabled, or may not use this grant or response type (RFC 6749)',
   unsupported_grant_type: 'There is no such grant type (RFC 6749)',
-  invalid_scope: 'A scope is unknown or not registered for the client (RFC 6749)',
+  invalid_scope:
+    '`scope` is malformed, lacks `openid`, or a token request names more than the client may have. An authorization request leaves out other scopes that are not registered (RFC 6749)',
   access_denied: 'The End-User refused, or the client may not know this End-User (RFC 6749)',
   unsupported_response_type: 'The client did not register this response type (RFC 6749)',
   server_error: 'An error occurred in the service. Its log has the reference that the description shows (RFC 6749)',

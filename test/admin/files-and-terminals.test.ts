@@ -80,11 +80,12 @@ test('an export on a terminal cannot move its cursor, and a program gets the tex
   expect(JSON.stringify(JSON.parse(json))).toContain(name);
 });
 
-test('client create prints id, secret and issuer, and the rest on demand', async () => {
+test('client create prints id, secret, issuer and scopes, and the rest on demand', async () => {
   const create = ['client', 'create', '--name', 'Quay', '--redirect-uri', 'https://quay.example/cb'];
   const usual = await output(create, true);
   expect(usual).toMatch(/client_id +\S+\n +client_secret +\S+\n/);
   expect(usual).toContain(`Issuer: ${service.issuer}`);
+  expect(usual).toContain('Scopes: openid profile email\n');
   expect(usual).not.toMatch(/^ +(shared_secret|registration_access_token)/m);
   expect(await output([...create, '--kind', 'spa'], true)).not.toMatch(/^ +\w+_(secret|token)/m);
   expect(await output([...create, '--verbose'], true)).toMatch(

@@ -154,7 +154,10 @@ export const createClient = operation({
       if (client.kind === 'saml') return `${head}\n\n${identityProvider(config.issuer)}`;
       const more = client.kind === 'oauth' && !verbose;
       const rest = `If it needs its shared secret or its registration access token: client new-secret ${client.clientId} --secret NAME`;
-      return `${head}\n\nIssuer: ${config.issuer}${more ? `\n${rest}` : ''}`;
+      // a sign-in leaves out the other scopes without an error
+      const { scope = '' } = client.metadata;
+      const scopes = client.kind === 'oauth' && scope !== '' ? `\nScopes: ${scope}` : '';
+      return `${head}\n\nIssuer: ${config.issuer}${scopes}${more ? `\n${rest}` : ''}`;
     },
   },
 });
