@@ -13,7 +13,7 @@ const languages: Record<string, (readonly string[])[]> = {
     ['.venv/bin/pytest', '-q'],
   ],
   java: [['mvn', '--batch-mode', '--quiet', 'test']],
-  go: [['go', 'test', './...']],
+  go: [['go', 'test', '-count=1', './...']],
 };
 
 const [language = ''] = process.argv.slice(2);

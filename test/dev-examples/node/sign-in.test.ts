@@ -11,7 +11,8 @@ beforeAll(async () => {
 });
 afterAll(() => gatehouse?.stop());
 
-test('a user signs in, and the session ends when its time has passed (delivery 5)', async () => {
+/** What a relying party keeps of a sign-in that it begins. */
+async function begin() {
   const [shop] = gatehouse.clients;
   const issuer = new URL(gatehouse.issuer);
   const execute = [client.allowInsecureRequests]; // the provider is on this machine
@@ -26,10 +27,14 @@ test('a user signs in, and the session ends when its time has passed (delivery 5
     code_challenge: await client.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
   });
+  return { config, request: request.href, checks: { pkceCodeVerifier: verifier, expectedState: state } };
+}
 
-  const callback = await gatehouse.signIn('alice', request.href);
-  const checks = { pkceCodeVerifier: verifier, expectedState: state };
+test('a user signs in, and the session ends when its time has passed (delivery 5)', async () => {
+  const { config, request, checks } = await begin();
+  const callback = await gatehouse.signIn('alice', request);
   const tokens = await client.authorizationCodeGrant(config, callback, checks);
+  expect(tokens.scope).toBe('openid profile email offline_access');
   const { sub } = tokens.claims()!;
   expect(await client.fetchUserInfo(config, tokens.access_token, sub)).toMatchObject({ name: 'Alice' });
 
@@ -38,4 +43,23 @@ test('a user signs in, and the session ends when its time has passed (delivery 5
   await expect(client.refreshTokenGrant(config, refreshed.refresh_token!)).rejects.toMatchObject({
     error: 'invalid_grant',
   });
+});
+
+test('a user refuses (delivery 5)', async () => {
+  const { config, request, checks } = await begin();
+  const callback = await gatehouse.signIn('alice', request, { decision: 'deny' });
+  await expect(client.authorizationCodeGrant(config, callback, checks)).rejects.toMatchObject({
+    error: 'access_denied',
+  });
+});
+
+test('a user signs out (delivery 5)', async () => {
+  const { config, request, checks } = await begin();
+  const callback = await gatehouse.signIn('alice', request, { browser: 'kitchen' });
+  const { id_token: hint = '' } = await client.authorizationCodeGrant(config, callback, checks);
+  const end = client.buildEndSessionUrl(config, {
+    id_token_hint: hint,
+    post_logout_redirect_uri: 'http://127.0.0.1:5555/signed-out',
+  });
+  expect((await gatehouse.signOut('kitchen', end.href)).href).toBe('http://127.0.0.1:5555/signed-out');
 });

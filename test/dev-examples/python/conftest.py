@@ -8,10 +8,17 @@ import pytest
 import requests
 
 
+# settings that are another program's: the application may have some of the same names
+FOREIGN = ("DATABASE_URL", "BASE_URL", "LOG_LEVEL")
+
+
 class Gatehouse:
     def __init__(self, config):
         command = [os.environ.get("GATEHOUSE", "gatehouse"), "dev", "--config", config]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        env = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+        self.process = subprocess.Popen(
+            command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+        )
         line = self.process.stdout.readline()
         assert line, "gatehouse dev did not start"
         ready = json.loads(line)
@@ -22,9 +29,14 @@ class Gatehouse:
         assert response.ok, response.text
         return response.json()
 
-    def sign_in(self, user, authorization_request):
-        """The address at which a browser ends that signs the user in."""
-        return self._call("sign-in", {"user": user, "authorization_request": authorization_request})["redirect"]
+    def sign_in(self, user, authorization_request, **options):
+        """The address at which a browser ends that signs the user in. Options: decision, amr and browser."""
+        body = {"user": user, "authorization_request": authorization_request, **options}
+        return self._call("sign-in", body)["redirect"]
+
+    def sign_out(self, browser, end_session_request):
+        """The address at which a named browser ends that signs its user out."""
+        return self._call("sign-out", {"browser": browser, "end_session_request": end_session_request})["redirect"]
 
     def pass_time(self, seconds):
         """Makes what is stored older: codes, sessions, refresh tokens, opaque access tokens."""

@@ -8,6 +8,7 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import net.minidev.json.JSONObject;
@@ -21,15 +22,19 @@ final class Gatehouse implements AutoCloseable {
 
   Gatehouse(String config) throws Exception {
     String command = System.getenv().getOrDefault("GATEHOUSE", "gatehouse");
-    process = new ProcessBuilder(command, "dev", "--config", config).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+    ProcessBuilder builder = new ProcessBuilder(command, "dev", "--config", config);
+    // settings that are another program's: the application may have some of the same names
+    List.of("DATABASE_URL", "BASE_URL", "LOG_LEVEL").forEach(builder.environment()::remove);
+    process = builder.redirectError(ProcessBuilder.Redirect.INHERIT).start();
     String line = new BufferedReader(new InputStreamReader(process.getInputStream())).readLine();
-    if (line == null) throw new IOException("gatehouse dev did not start");
+    if (line == null) throw new IOException("gatehouse dev did not start: its reason is on standard error");
     JSONObject ready = JSONObjectUtils.parse(line);
     issuer = JSONObjectUtils.getString(ready, "issuer");
     client = new JSONObject((Map<String, ?>) ((List<?>) ready.get("clients")).get(0));
   }
 
-  private JSONObject call(String door, Map<String, ?> body) throws Exception {
+  /** Calls a door by its name, such as sign-in or device. */
+  JSONObject call(String door, Map<String, ?> body) throws Exception {
     HttpRequest request =
         HttpRequest.newBuilder(URI.create(issuer + "/dev/" + door))
             .header("content-type", "application/json")
@@ -42,8 +47,21 @@ final class Gatehouse implements AutoCloseable {
 
   /** The address at which a browser ends that signs the user in. */
   URI signIn(String user, URI authorizationRequest) throws Exception {
-    Map<String, String> body = Map.of("user", user, "authorization_request", authorizationRequest.toString());
+    return signIn(user, authorizationRequest, Map.of());
+  }
+
+  /** @param options decision, amr and browser, each if it is needed */
+  URI signIn(String user, URI authorizationRequest, Map<String, ?> options) throws Exception {
+    Map<String, Object> body = new HashMap<>(options);
+    body.put("user", user);
+    body.put("authorization_request", authorizationRequest.toString());
     return URI.create(JSONObjectUtils.getString(call("sign-in", body), "redirect"));
+  }
+
+  /** The address at which a named browser ends that signs its user out. */
+  URI signOut(String browser, URI endSessionRequest) throws Exception {
+    Map<String, String> body = Map.of("browser", browser, "end_session_request", endSessionRequest.toString());
+    return URI.create(JSONObjectUtils.getString(call("sign-out", body), "redirect"));
   }
 
   /** Makes what is stored older: codes, sessions, refresh tokens, opaque access tokens. */

@@ -17,6 +17,7 @@ import com.nimbusds.oauth2.sdk.id.Issuer;
 import com.nimbusds.oauth2.sdk.id.State;
 import com.nimbusds.oauth2.sdk.pkce.CodeChallengeMethod;
 import com.nimbusds.oauth2.sdk.pkce.CodeVerifier;
+import com.nimbusds.openid.connect.sdk.AuthenticationErrorResponse;
 import com.nimbusds.openid.connect.sdk.AuthenticationRequest;
 import com.nimbusds.openid.connect.sdk.AuthenticationResponseParser;
 import com.nimbusds.openid.connect.sdk.AuthenticationSuccessResponse;
@@ -29,6 +30,7 @@ import com.nimbusds.openid.connect.sdk.UserInfoResponse;
 import com.nimbusds.openid.connect.sdk.op.OIDCProviderMetadata;
 import java.net.URI;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -44,31 +46,44 @@ class SignInTest {
 
   @AfterAll
   static void stop() throws Exception {
-    gatehouse.close();
+    // null if it has not started
+    if (gatehouse != null) gatehouse.close();
+  }
+
+  private final CodeVerifier verifier = new CodeVerifier();
+  private final State state = new State();
+
+  private static OIDCProviderMetadata provider() throws Exception {
+    return OIDCProviderMetadata.resolve(new Issuer(gatehouse.issuer));
+  }
+
+  private static URI redirect() {
+    return URI.create(((List<?>) gatehouse.client.get("redirect_uris")).get(0).toString());
+  }
+
+  private URI request() throws Exception {
+    ClientID id = new ClientID(gatehouse.client.getAsString("client_id"));
+    return new AuthenticationRequest.Builder(
+            ResponseType.CODE, new Scope("openid", "profile", "email", "offline_access"), id, redirect())
+        .endpointURI(provider().getAuthorizationEndpointURI())
+        .state(state)
+        .nonce(new Nonce())
+        .prompt(new Prompt(Prompt.Type.CONSENT))
+        .codeChallenge(verifier, CodeChallengeMethod.S256)
+        .build()
+        .toURI();
   }
 
   @Test
   void aUserSignsIn() throws Exception {
-    OIDCProviderMetadata provider = OIDCProviderMetadata.resolve(new Issuer(gatehouse.issuer));
+    OIDCProviderMetadata provider = provider();
     ClientID id = new ClientID(gatehouse.client.getAsString("client_id"));
     ClientSecretBasic client = new ClientSecretBasic(id, new Secret(gatehouse.client.getAsString("client_secret")));
-    URI redirect = URI.create(((List<?>) gatehouse.client.get("redirect_uris")).get(0).toString());
-    CodeVerifier verifier = new CodeVerifier();
-    State state = new State();
-    AuthenticationRequest request =
-        new AuthenticationRequest.Builder(
-                ResponseType.CODE, new Scope("openid", "profile", "email", "offline_access"), id, redirect)
-            .endpointURI(provider.getAuthorizationEndpointURI())
-            .state(state)
-            .nonce(new Nonce())
-            .prompt(new Prompt(Prompt.Type.CONSENT))
-            .codeChallenge(verifier, CodeChallengeMethod.S256)
-            .build();
 
-    URI callback = gatehouse.signIn("alice", request.toURI());
+    URI callback = gatehouse.signIn("alice", request());
     AuthenticationSuccessResponse success = AuthenticationResponseParser.parse(callback).toSuccessResponse();
     assertEquals(state, success.getState());
-    AuthorizationCodeGrant grant = new AuthorizationCodeGrant(success.getAuthorizationCode(), redirect, verifier);
+    AuthorizationCodeGrant grant = new AuthorizationCodeGrant(success.getAuthorizationCode(), redirect(), verifier);
     OIDCTokenResponse tokens =
         (OIDCTokenResponse)
             OIDCTokenResponseParser.parse(
@@ -86,5 +101,12 @@ class SignInTest {
     RefreshTokenGrant refresh = new RefreshTokenGrant(tokens.getTokens().getRefreshToken());
     TokenRequest again = new TokenRequest.Builder(provider.getTokenEndpointURI(), client, refresh).build();
     assertFalse(TokenResponse.parse(again.toHTTPRequest().send()).indicatesSuccess());
+  }
+
+  @Test
+  void aUserRefuses() throws Exception {
+    URI callback = gatehouse.signIn("alice", request(), Map.of("decision", "deny"));
+    AuthenticationErrorResponse refused = AuthenticationResponseParser.parse(callback).toErrorResponse();
+    assertEquals("access_denied", refused.getErrorObject().getCode());
   }
 }
