@@ -18,6 +18,11 @@ export function devArguments(words: string[]): DevArguments {
   const port = given === undefined ? undefined : Number(given);
   if (port !== undefined && !(/^\d{1,5}$/.test(given!) && port <= 65_535))
     throw new UsageError('--port must be a port number.');
+  // the issuer is at localhost
+  if (/^127\./.test(listen) && listen !== '127.0.0.1')
+    throw new UsageError(
+      '--listen must be localhost, or an address at which other machines reach this one: the issuer stays at localhost.',
+    );
   return { config, port: port === 0 ? undefined : port, listen };
 }
 

@@ -6,15 +6,15 @@ import { configTexts } from '../command-line/config.ts';
 import { UsageError } from '../command-line/command.ts';
 import { contextOf } from '../command-line/operation-command.ts';
 import { ConfigError } from '../config.ts';
+import { without } from '../entities/file.ts';
 import { createPasswordHashing, type PasswordWork } from '../crypto/password-hashing.ts';
 import { createAdministration } from '../domain/administration/administration.ts';
 import { declareSubscribers } from '../domain/events/subscribers.ts';
 import { openEncryption } from '../domain/keys/encryption-at-rest.ts';
 import { OAuthError } from '../oauth/errors.ts';
-import { firstRefusal, sentenceOf } from '../oauth/refusals.ts';
 import { isStrongSecret } from '../rules/clients/given-credentials.ts';
-import { readYaml, YamlFault, type YamlMap, type YamlValue } from '../rules/files/yaml-text.ts';
-import { newUserShape } from '../rules/users/administration.ts';
+import { readYaml, YamlFault, type YamlMap, type YamlText, type YamlValue } from '../rules/files/yaml-text.ts';
+import { type DevUser, readDevUsers, storeDevUser } from './dev-users.ts';
 import type { Additions } from './service.ts';
 
 /** What the line on standard output says of the clients and users. */
@@ -32,6 +32,7 @@ const usual: YamlMap = {
       client_name: 'App',
       application_type: 'native',
       redirect_uris: ['http://localhost/callback', 'http://127.0.0.1/callback'],
+      scope: 'openid profile email groups offline_access',
       post_logout_redirect_uris: ['http://localhost/', 'http://127.0.0.1/'],
       grant_types: ['authorization_code', 'refresh_token'],
       token_endpoint_auth_method: 'client_secret_basic',
@@ -48,7 +49,7 @@ const isMap = (value: YamlValue | undefined): value is YamlMap =>
 
 interface ReadConfiguration {
   texts: FileText[];
-  users: YamlMap;
+  users: DevUser[];
   clients: YamlMap;
   /** The secrets in plain text. */
   plain: string[];
@@ -56,36 +57,33 @@ interface ReadConfiguration {
 
 /** @throws ConfigError with one sentence that names the file */
 export async function readDevConfiguration(path: string | undefined): Promise<ReadConfiguration> {
-  const read: ReadConfiguration = { texts: [], users: {}, clients: {}, plain: [] };
-  if (path === undefined) {
-    takeApart(usual, 'the usual configuration', read);
-    return read;
-  }
-  for (const { name, text } of configTexts(path)) {
-    try {
-      takeApart((await readYaml(text)).value, name, read);
-    } catch (error) {
-      if (error instanceof YamlFault) throw new ConfigError(`Line ${error.line} of ${name}: ${error.message}.`);
-      throw error;
+  const read: ReadConfiguration = { texts: [], users: [], clients: {}, plain: [] };
+  const files: { name: string; text: YamlText }[] = [];
+  if (path === undefined) files.push({ name: 'the usual configuration', text: { value: usual, lineOf: () => 1 } });
+  else
+    for (const { name, text } of configTexts(path)) {
+      try {
+        files.push({ name, text: await readYaml(text) });
+      } catch (error) {
+        if (error instanceof YamlFault) throw new ConfigError(`Line ${error.line} of ${name}: ${error.message}.`);
+        throw error;
+      }
     }
-  }
+  for (const { name, text } of files) takeApart(text, name, read);
+  read.users = readDevUsers(files);
   return read;
 }
 
 /** Takes out what other files must not have. */
-function takeApart({ users, ...rest }: YamlMap, name: string, read: ReadConfiguration): void {
-  if (isMap(users)) Object.assign(read.users, users);
+function takeApart({ value, lineOf }: YamlText, name: string, read: ReadConfiguration): void {
+  const rest = without(value, 'users');
   const clients = isMap(rest['clients']) ? rest['clients'] : {};
   const own = Object.fromEntries(
     Object.entries(clients).map(([id, client]) => [id, isMap(client) ? withSource(client, read.plain) : client]),
   );
   Object.assign(read.clients, clients);
-  const head = { apiVersion, name: 'dev' };
-  // every text in JSON is YAML
-  read.texts.push({
-    name,
-    text: JSON.stringify({ ...head, ...rest, ...(rest['clients'] !== undefined && { clients: own }) }),
-  });
+  const whole = { apiVersion, name: 'dev', ...rest, ...(isMap(rest['clients']) && { clients: own }) };
+  read.texts.push({ name, text: '', read: { value: whole, lineOf } });
 }
 
 function withSource(client: YamlMap, plain: string[]): YamlMap {
@@ -107,6 +105,7 @@ export async function fillDevDatabase(
   try {
     await declareSubscribers(store);
     const encryption = await openEncryption(store, connection.secretKeys);
+    const hashing = createPasswordHashing(work);
     const terminal = { stderr: { write: (line: string) => (logger.warn(line.trim()), true) } };
     const context = contextOf({ config, hasMailServer: true, store, ...encryption, administration }, terminal);
     const fromFile = secretReader(path ?? '.', config);
@@ -127,7 +126,9 @@ export async function fillDevDatabase(
         const given = typeof secret === 'string' && secret !== 'generate' ? secret : undefined;
         return { client_id: id, client_secret: made.get(id) ?? given, redirect_uris: uris };
       }),
-      users: await Promise.all(Object.entries(users).map(([name, user]) => makeUser(administration, name, user, work))),
+      users: await Promise.all(
+        users.map((user) => storeDevUser({ administration, store, ...encryption, hashing }, user)),
+      ),
     };
   } catch (error) {
     if (error instanceof OAuthError)
@@ -135,29 +136,4 @@ export async function fillDevDatabase(
     if (error instanceof UsageError) throw new ConfigError(error.message, { cause: error });
     throw error;
   }
-}
-
-async function makeUser(
-  administration: ReturnType<typeof createAdministration>,
-  username: string,
-  given: YamlValue,
-  work: PasswordWork,
-): Promise<Filled['users'][number]> {
-  const parsed = newUserShape(1).safeParse({ ...(isMap(given) && given), username });
-  if (!parsed.success)
-    throw new ConfigError(
-      `The configuration is wrong: users.${username}: ${sentenceOf(firstRefusal(parsed.error, 'the entry'))}.`,
-    );
-  const { password, email_verified: isVerified, attributes, claims = {}, ...user } = parsed.data;
-  const { user: made } = await administration.createUser(
-    { actor: 'gatehouse dev' },
-    {
-      ...user,
-      confirmedBy: isVerified ? 'administrator' : undefined,
-      passwordHash: password === undefined ? undefined : await createPasswordHashing(work).hash(password),
-      attributes,
-      claims: Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null && value !== undefined)),
-    },
-  );
-  return { username: made.username, password, sub: made.sub, email: made.email, admin: made.admin };
 }

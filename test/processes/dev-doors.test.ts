@@ -31,6 +31,8 @@ writeFileSync(
 users:
   alice: { password: alice }
   bob: { password: bob }
+  former: { password: former, status: disabled }
+  careful: { password: careful, totp: JBSWY3DPEHPK3PXP }
 groups:
   crew: {}
 `,
@@ -119,6 +121,19 @@ describe('/dev/sign-in', () => {
       status: 400,
       error_description: expect.stringContaining('is signed in with pwd, and not with hwk user mfa'),
     });
+  });
+
+  test('a disabled user cannot sign in, and one with a second factor shows it (delivery 5)', async () => {
+    expect(await signIn({ user: 'former' })).toMatchObject({
+      status: 400,
+      error_description: 'the user former is disabled',
+    });
+    expect(await signIn({ user: 'careful' })).toMatchObject({
+      status: 400,
+      error_description: 'the user careful has a second factor: amr must contain mfa',
+    });
+    const { redirect } = await signIn({ user: 'careful', amr: ['pwd', 'otp', 'mfa'] });
+    expect(await claimsOf(redirect)).toMatchObject({ amr: ['pwd', 'otp', 'mfa'] });
   });
 
   test('says why the service refused a request, as often as it does (delivery 5)', async () => {

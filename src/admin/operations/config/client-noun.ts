@@ -18,7 +18,7 @@ import {
   registrableFields,
 } from '../../../oauth/client-metadata.ts';
 import { invalidRequest } from '../../../oauth/errors.ts';
-import { refusal } from '../../../oauth/refusals.ts';
+import { refusal, rule } from '../../../oauth/refusals.ts';
 import { splitScope } from '../../../oauth/scope.ts';
 import { needsSectorCheck } from '../../../oauth/subject-type.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
@@ -61,7 +61,7 @@ const declared = {
     client_id: member('The client_id.', givenClientId, { required: true, fixed: true }),
     kind: member(
       'The kind of a client that is no client of OAuth: proxy for a protected site, saml for a SAML application.',
-      z.enum(otherKinds),
+      z.enum(otherKinds, rule('one-of', { values: otherKinds.join(', ') })),
       {
         fixed: true,
       },

@@ -20,6 +20,8 @@ export const apiVersion = 'gatehouse/v1';
 export interface FileText {
   name: string;
   text: string;
+  /** What the text says, where it was read before. */
+  read?: YamlText;
 }
 
 export interface Entry {
@@ -45,17 +47,18 @@ interface Read extends YamlText {
   fault(path: readonly string[], sentence: string): OAuthError;
 }
 
-async function readText({ name, text }: FileText): Promise<Read> {
+async function readText({ name, text, read: before }: FileText): Promise<Read> {
   const place = (line: number, sentence: string) => invalidRequest(`line ${line} of ${name}: ${sentence}`);
   try {
-    const read = await readYaml(text);
+    const read = before ?? (await readYaml(text));
     return { ...read, fault: (path, sentence) => place(read.lineOf(path), sentence) };
   } catch (error) {
     throw error instanceof YamlFault ? place(error.line, error.message) : error;
   }
 }
 
-const near = (name: string, names: readonly string[]): string =>
+/** Says that a name is unknown, and which ones are most like it. */
+export const near = (name: string, names: readonly string[]): string =>
   `${JSON.stringify(name).slice(1, 65)} is unknown: the most similar names are ${nearestOf(name, names).join(', ')}`.replace(
     '"',
     '',
@@ -138,9 +141,13 @@ function entryOf(
   return { noun, wanted, fault };
 }
 
+/** An administrator can allow it, so other answers do not say it. */
+const developmentHint = 'development: true also allows http at private addresses and at names such as shop.test';
+
 /** The same refusal with its place; for an unknown member with the names that are most like it. */
 function explained(error: OAuthError, noun: FileNoun, entry: YamlValue, fault: Entry['fault']): OAuthError {
   const { refusal, description } = error;
+  if (refusal?.code === 'address.http') return fault(`${description} (${developmentHint})`, refusal.member);
   if (refusal?.code !== 'unknown' || !isUnknown(entry, noun, refusal.member))
     return fault(description, refusal?.member);
   return fault(
