@@ -181,8 +181,11 @@ function greeting(config: Config, firstPassword: string | undefined, database: '
   lines.push(
     '',
     '  Try next, in another terminal:',
-    ...(config.issuer.startsWith('https:') ? [] : ['    npm run demo          a sample application signs a user in']),
-    '    bin/gatehouse help    the commands for users, clients and keys',
+    ...(config.issuer.startsWith('https:')
+      ? []
+      : ['    npm run demo                          a sample application signs a user in']),
+    '    bin/gatehouse client create --help    connects your application',
+    '    bin/gatehouse help                    the commands for users, clients and keys',
     '',
     '',
   );
