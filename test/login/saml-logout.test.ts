@@ -1,5 +1,5 @@
 // Tests single logout at a connection by SAML, in both directions, and the requests that must end no session.
-import { randomBytes } from 'node:crypto';
+import { randomBytes, sign } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { logoutRequest } from '../../src/saml/logout.ts';
 import { readMetadata } from '../../src/saml/metadata.ts';
@@ -122,6 +122,18 @@ describe('a LogoutRequest of the identity provider', () => {
     const id = `_all-${number}`;
     await expectAnswered(await byRedirect(request({ nameId: lea.nameId, id })), id);
     expect([await isSignedIn(lea.agent), await isSignedIn(second)]).toEqual([false, false]);
+  });
+
+  test('has a question mark in its query as it is, and is signed so (RFC 3986 3.4, SAML Bindings 3.4.4.1)', async () => {
+    const lea = await someone();
+    const plain = addressWith(service.issuer + path, { name: 'SAMLRequest', xml: request(lea) });
+    const algorithm = encodeURIComponent('http://www.w3.org/2001/04/xmldsig-more#rsa-sha256');
+    const query = `${plain.split('?')[1]}&RelayState=/a?b&SigAlg=${algorithm}`;
+    const signature = sign('sha256', Buffer.from(query), provider.pinned.privateKey).toString('base64');
+    const address = `${service.issuer}${path}?${query}&Signature=${encodeURIComponent(signature)}`;
+    const { location } = await new UserAgent(service).get(address);
+    expect(new URL(location!).searchParams.get('RelayState')).toBe('/a?b');
+    expect(await isSignedIn(lea.agent)).toBe(false);
   });
 
   test.each<[string, (lea: Asked) => Promise<Page> | Page]>([
