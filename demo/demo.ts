@@ -164,7 +164,7 @@ try {
     environment: process.env,
     registration: notes.siteRegistration,
   });
-  if (site) {
+  if (typeof site !== 'string') {
     started.push(site);
     keep({ siteRegistration: site.registration });
   }
@@ -197,9 +197,9 @@ try {
           : `    The counter of the bank is missing, because the service that runs already has CIBA=off: start that service with CIBA=on, and then this demonstration again`,
         `    ${gateway.url}  an application with a gateway, which exchanges the token of a user for one of the API behind it`,
         `    ${library.url}  a library that speaks SAML 2.0`,
-        site
+        typeof site !== 'string'
           ? `    ${site.url}  a wiki without a sign-in of its own, behind a proxy (the browser warns of its certificate)`
-          : '    The protected site is missing, because it needs the port 443: run the demonstration as a user who may listen there',
+          : `    The protected site is missing, because ${site}`,
         '  and sign in as',
         ...users,
         `  Gatehouse ${running ? 'ran already' : 'runs'} at ${config.issuer}. Ctrl-C ends the demonstration.`,

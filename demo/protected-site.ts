@@ -41,7 +41,7 @@ async function register(environment: NodeJS.ProcessEnv, known?: SiteRegistration
 
 /**
  * @param options.environment of the command that creates the site
- * @returns undefined if this computer does not let the demonstration listen on the port of https
+ * @returns a sentence if the demonstration cannot listen on the port of https
  */
 export async function startProtectedSite(options: {
   issuer: string;
@@ -49,7 +49,7 @@ export async function startProtectedSite(options: {
   registration: SiteRegistration | undefined;
   /** Instead of that of https. */
   listenAt?: number;
-}): Promise<ProtectedSite | undefined> {
+}): Promise<ProtectedSite | string> {
   const { privateKey, certificate } = await makeKeyWithCertificate(host, new Date());
   const key = privateKey.export({ type: 'pkcs8', format: 'pem' });
   let registration = options.registration;
@@ -60,10 +60,13 @@ export async function startProtectedSite(options: {
       outgoing.end(problemPage(name, 'The service does not answer.'));
     });
   });
-  const isListening = await new Promise<boolean>((resolve) => {
-    server.once('error', () => resolve(false)).listen(options.listenAt ?? port, '127.0.0.1', () => resolve(true));
+  const failure = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
+    server.once('error', resolve).listen(options.listenAt ?? port, '127.0.0.1', () => resolve(undefined));
   });
-  if (!isListening) return undefined;
+  if (failure)
+    return failure.code === 'EADDRINUSE'
+      ? `another program uses the port ${options.listenAt ?? port}`
+      : `it needs the port ${options.listenAt ?? port}: run the demonstration as a user who may listen there`;
   registration = await register(options.environment, registration);
   const secret = { 'x-gatehouse-proxy-secret': registration.secret };
 

@@ -7,7 +7,15 @@ import { EmbeddedPostgresError } from '../database/embedded.ts';
 import { MigrationError } from '../database/migrations.ts';
 import { registrableFields } from '../oauth/client-metadata.ts';
 import { OAuthError } from '../oauth/errors.ts';
-import { type Command, type Output, OutputClosed, outputClosedCode, type Terminal, UsageError } from './command.ts';
+import {
+  type Command,
+  misplacedEnvFile,
+  type Output,
+  OutputClosed,
+  outputClosedCode,
+  type Terminal,
+  UsageError,
+} from './command.ts';
 import { nearestOf } from '../rules/files/near-names.ts';
 import { type Commands, commands, madeOf } from './index.ts';
 
@@ -89,6 +97,7 @@ function find(given: readonly string[], all: Commands): [string, string[]] {
     const name = given.slice(0, length).join(' ');
     if (Object.hasOwn(all, name)) return [name, given.slice(length)];
   }
+  if (given[0]?.startsWith('--env-file')) throw new UsageError(misplacedEnvFile);
   const typed = given.slice(0, 2).join(' ');
   const nearest = nearestOf(typed, Object.keys(all)).join(', ');
   throw new UsageError(

@@ -132,7 +132,12 @@ export function parse<const O extends Options>(args: string[], options: O, names
   return { values, positionals };
 }
 
+/** The launcher reads the option, and only as the first word (bin/gatehouse). */
+export const misplacedEnvFile =
+  'The option --env-file=FILE stands before the command: gatehouse --env-file=FILE COMMAND.';
+
 function unknownOption(given: string, known: readonly string[]): string {
+  if (given === '--env-file') return misplacedEnvFile;
   if (known.length === 0) return `Unknown option: ${given}. This command has only --json and --help.`;
   const nearest = nearestOf(given.replace(/^-+/, ''), known).map((name) => `--${name}`);
   return `Unknown option: ${given}. ${known.length > nearest.length ? 'The most similar options are' : 'This command has'} ${nearest.join(', ')}.`;

@@ -127,7 +127,13 @@ export const claimList = z
 export const baseUrlProblem =
   'must be an https URL (http only on a loopback host) in normalized form, without a query, a fragment or a trailing slash';
 /** Also http at other hosts, which needs ALLOW_HTTP. */
-export const baseUrl = z.string().refine(isBaseUrl, baseUrlProblem);
+export const baseUrl = z.string().superRefine((address, context) => {
+  if (isBaseUrl(address)) return;
+  const bare = address.replace(/\/+$/, '');
+  const isSlash = bare !== address && isBaseUrl(bare);
+  const message = isSlash ? `must not end with a slash: set it to ${bare}` : baseUrlProblem;
+  context.addIssue({ code: 'custom', message });
+});
 
 export const postgresUrl = z.string().superRefine((url, context) => {
   const message = postgresProblem(url);

@@ -257,6 +257,12 @@ export const pages: Record<string, Page> = {
   },
   // no browser has shown this reference
   'docs/sign-in-fails.md': { refused: [/^why [0-9a-f]+$/] },
+  'docs/protected-sites.md': {
+    async before(service) {
+      await service.createUser({ username: 'bob' });
+      return {};
+    },
+  },
   'docs/operator.md': {
     files: {
       'users.csv': 'username,email\nerin,erin@example.com\n',

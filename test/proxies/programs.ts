@@ -47,7 +47,12 @@ export const programs: readonly Program[] = [
     name: 'nginx',
     path: found('NGINX', '/usr/sbin/nginx'),
     file: 'nginx.conf',
-    place: (text, port) => text.replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`),
+    place: (text, port, folder) =>
+      text
+        .replaceAll(/^ *listen \[::\].*\n/gm, '')
+        .replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`)
+        .replace('listen 80;', `listen unix:${folder}/plain;`)
+        .replaceAll('/var/log/nginx/', `${folder}/`),
     arrange(folder, files) {
       const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
         (name) => `${name}_temp_path ${folder}/${name};`,
@@ -56,7 +61,7 @@ export const programs: readonly Program[] = [
       writeFileSync(
         main,
         `${process.getuid?.() === 0 ? 'user root; ' : ''}daemon off; worker_processes 1; pid ${folder}/nginx.pid; error_log stderr; events {}
-http { access_log off; ${temporary.join(' ')} ${files.map((file) => `include ${file};`).join(' ')} }\n`,
+http { access_log ${folder}/access.log; ${temporary.join(' ')} ${files.map((file) => `include ${file};`).join(' ')} }\n`,
       );
       return ['-e', 'stderr', '-p', folder, '-c', main];
     },
@@ -104,6 +109,8 @@ http { access_log off; ${temporary.join(' ')} ${files.map((file) => `include ${f
 
 export interface RunningProxy {
   port: number;
+  /** Where it keeps its files. */
+  folder: string;
   output(): string;
   stop(): Promise<void>;
 }
@@ -149,8 +156,8 @@ export async function runProxy(program: Runnable, configuration: Configuration):
   const values = [
     ['SITE_HOST', host],
     ...configuration.values,
-    ['CERTIFICATE_KEY', join(folder, 'server.key')],
-    ['CERTIFICATE', join(folder, program.joinsKey ? 'joined.pem' : 'server.pem')],
+    ['KEY_FILE', join(folder, 'server.key')],
+    ['CERTIFICATE_FILE', join(folder, program.joinsKey ? 'joined.pem' : 'server.pem')],
   ] as const;
   const [certificate, key] = ['server.pem', 'server.key'].map((name) => readFileSync(join(folder, name), 'utf8'));
   writeFileSync(join(folder, 'joined.pem'), `${certificate}${key}`);
@@ -189,7 +196,7 @@ export async function runProxy(program: Runnable, configuration: Configuration):
     await stop();
     throw error;
   }
-  return { port, output, stop };
+  return { port, folder, output, stop };
 }
 
 async function listening(child: ChildProcess, host: string, port: number, printed: () => string): Promise<void> {

@@ -1,8 +1,10 @@
 // Protects a site with real proxies by the files of deploy/forward-auth/: what the application gets, and that nothing gets past the check.
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer, request as requestPlain, type Server } from 'node:http';
 import { request } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { createSite, opensPage, SiteBrowser, type TestSite } from '../helpers/protected-sites.ts';
@@ -246,6 +248,44 @@ describe.each(tested)('$name', (program) => {
     },
   );
 
+  test.skipIf(isMissing)('passes an upload of several megabytes on to the application (delivery 4)', async () => {
+    const browser = await signIn();
+    const upload = { method: 'POST', body: 'x'.repeat(3_000_000) };
+    const answer = await send('/upload', [['content-type', 'application/octet-stream'], ...cookieOf(browser)], upload);
+    expect([answer.status, reached[0]?.body.length]).toEqual([200, upload.body.length]);
+  });
+
+  test.skipIf(isMissing)('writes no code of a callback into a log (delivery 4)', async () => {
+    const browser = new SiteBrowser(service);
+    const asked = await send('/page', opensPage);
+    browser.keep(site.host, asked.setCookie);
+    const callback = await browser.callback(asked.location!, user);
+    const code = new URL(callback, 'https://app.example').searchParams.get('code')!;
+    expect((await send(callback, [...opensPage, ...cookieOf(browser)])).status).toBe(303);
+    // the address of the application that follows is in the log, if there is one
+    await send('/page?seen=1', [...opensPage, ...cookieOf(browser)]);
+    const logs = readdirSync(proxy!.folder).filter((name) => name.endsWith('.log'));
+    const written = logs.map((name) => readFileSync(join(proxy!.folder, name), 'utf8')).join('') + proxy!.output();
+    if (program.name === 'nginx') expect(written).toContain('/page?seen=1');
+    expect(code).toMatch(/.{20}/);
+    expect(written).not.toContain(code);
+  });
+
+  test.skipIf(isMissing || program.name !== 'nginx')(
+    'leads http to the https address of the site, and not to that of another (delivery 4)',
+    async () => {
+      const socketPath = join(proxy!.folder, 'plain');
+      const [status, location] = await new Promise<[number?, string?]>((resolve, reject) => {
+        const sent = requestPlain({ socketPath, path: '/page?a=1', headers: { host: site.host } }, (response) => {
+          response.resume();
+          resolve([response.statusCode, response.headers.location]);
+        });
+        sent.on('error', reject).end();
+      });
+      expect([status, location]).toEqual([308, `https://${site.host}/page?a=1`]);
+    },
+  );
+
   test.skipIf(isMissing)('lets nobody in with a secret that was renewed (federation 13)', async () => {
     const browser = await signIn();
     await call(`${service.issuer}/admin/api/clients/${site.clientId}/secrets`, { token, method: 'POST' });
@@ -258,4 +298,37 @@ describe.each(tested)('$name', (program) => {
     });
     site = { ...site, secret: renewed.body['proxy_secret'] as string };
   });
+});
+
+const deploy = new URL('../../deploy/', import.meta.url);
+const proxyFiles = readdirSync(deploy, { recursive: true, encoding: 'utf8' }).filter((file) =>
+  /^(nginx|caddy|traefik|haproxy|forward-auth)\/./.test(file),
+);
+const textOf = (file: string) => readFileSync(new URL(file, deploy), 'utf8');
+
+test('the files of nginx listen on both families of addresses, so that no other site answers on one of them (delivery 4)', () => {
+  const files = proxyFiles.filter((file) => file.endsWith('.conf'));
+  expect(files.length).toBeGreaterThan(2);
+  for (const file of files) {
+    const all = [...textOf(file).matchAll(/^ *listen (.*);$/gm)].map(([, address]) => address!);
+    const four = all.filter((address) => !address.startsWith('['));
+    expect(
+      all.filter((address) => address.startsWith('[')),
+      file,
+    ).toEqual(four.map((address) => `[::]:${address}`));
+  }
+});
+
+test('no placeholder of a proxy begins with another one, so that a plain replacement is right (delivery 4)', () => {
+  for (const file of proxyFiles) {
+    const words = new Set(textOf(file).match(/\b[A-Z]+(?:_[A-Z]+)*\b/g));
+    const placeholders = [...words].filter((word) =>
+      /^(SITE|GATEHOUSE|MTLS|PROXY|APPLICATION|CERTIFICATE|KEY|CLIENT)(_[A-Z]+)?$/.test(word),
+    );
+    expect(placeholders.length, file).toBeGreaterThan(0);
+    const prefixes = placeholders.filter((word) =>
+      placeholders.some((other) => other !== word && other.startsWith(word)),
+    );
+    expect(prefixes, file).toEqual([]);
+  }
 });

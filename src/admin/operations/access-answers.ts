@@ -23,6 +23,7 @@ export const accessAnswers = {
       connection: z.string().optional(),
       problem: z.string().optional().describe('Why a sign-in by the connection ended.'),
       sub: z.string().optional(),
+      username: z.string().optional().describe('The user name that belongs to `sub` now.'),
       address: z.string().optional().describe('The IP address of the browser.'),
     })
     .describe('The details of a refusal that a page showed.'),

@@ -45,7 +45,8 @@ export const sendTestMail = operation({
   async handler(context, { input: { sub }, actor }) {
     const { store, limits, mailTransport, composeTestMail = () => plain } = context;
     const user = await store.users.find(sub ?? actor.actor);
-    if (!user?.admin) throw notFound('there is no such administrator: name one in sub');
+    if (!user) throw notFound('there is no such user: name an administrator in sub');
+    if (!user.admin) throw notFound(`${user.username} is no administrator: test emails go to administrators only`);
     const { email: to } = user;
     if (to === undefined) throw conflict('the administrator has no email address: add one to the account first');
     const wait = await limits.consume('mailedLinks', `test ${user.sub}`);

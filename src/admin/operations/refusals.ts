@@ -5,8 +5,10 @@ import { rule } from '../../oauth/refusals.ts';
 import type { StoredEvent } from '../../repositories/audit/audit-search.ts';
 import type { KeptRefusal } from '../../repositories/refusals/refusals.ts';
 import type { Store } from '../../repositories/store.ts';
+import { accessReasons } from '../../rules/access/check-access.ts';
 import { operation } from './operation.ts';
-import { facts } from './text-table.ts';
+import { facts, harmless } from './text-table.ts';
+import { accessSentences } from './user-access.ts';
 
 const byReference = z.object({
   reference: z
@@ -15,13 +17,14 @@ const byReference = z.object({
     .describe('The reference that the page showed.'),
 });
 
-/** A refusal, with the event that records it if it has one. */
-type NamedRefusal = KeptRefusal & { event?: string };
+/** A refusal, with the event that records it if it has one, and the name of its user. */
+type NamedRefusal = KeptRefusal & { event?: string; username?: string };
 
-const viewOf = ({ reference, refusedAt, facts: known, event }: NamedRefusal) => ({
+const viewOf = ({ reference, refusedAt, facts: known, event, username }: NamedRefusal) => ({
   reference,
   at: refusedAt.toISOString(),
   ...known,
+  ...(username !== undefined && { username }),
   ...(event !== undefined && { event }),
 });
 
@@ -56,6 +59,21 @@ function reasonOf(type: StoredEvent['type'], detail: NonNullable<StoredEvent['de
   return detail['email_code'] === undefined ? undefined : 'email_code';
 }
 
+/** What an administrator can do about a refusal of access, and the command that shows the present state. */
+function remediesOf({ facts: known, username }: NamedRefusal): string[] {
+  const reason = accessReasons.find((each) => each === known['reason']);
+  const clientId = known['client_id'];
+  return [
+    ...(reason ? ['', accessSentences[reason]] : []),
+    ...(username !== undefined && typeof clientId === 'string'
+      ? [
+          '',
+          `Whether the user may use the client now: gatehouse user access ${harmless(username)} ${harmless(clientId)}`,
+        ]
+      : []),
+  ];
+}
+
 const readRefusal = operation({
   permission: 'audit',
   method: 'GET',
@@ -70,10 +88,15 @@ const readRefusal = operation({
       throw notFound(
         'no refusal is stored with this reference: the service stores refusals for 24 hours, and at most 10 per minute and network; search its log for the reference',
       );
-    return kept;
+    const { sub } = kept.facts;
+    const user = typeof sub === 'string' ? await store.users.find(sub) : undefined;
+    return { ...kept, ...(user && { username: user.username }) };
   },
   view: viewOf,
-  command: { name: 'why', text: (kept) => facts(viewOf(kept)) },
+  command: {
+    name: 'why',
+    text: (kept) => [facts(viewOf(kept)), ...remediesOf(kept)].join('\n'),
+  },
 });
 
 export const refusalOperations = [readRefusal];

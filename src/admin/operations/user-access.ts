@@ -22,7 +22,8 @@ export interface CheckedAccess extends AccessCheck {
   pausedUntil: Date | undefined;
 }
 
-const sentences: Record<AccessReason, string> = {
+/** Each reason, with the commands that change it. */
+export const accessSentences: Record<AccessReason, string> = {
   client_disabled: 'The client is disabled; client approve enables it.',
   user_disabled: 'The user is disabled; user enable changes that.',
   not_in_group: 'The user is in none of the groups that may use the client; group add or client access changes that.',
@@ -37,7 +38,7 @@ function linesOf({ reasons, secondFactor, enrolled, consent, client, user }: Che
   const { networks } = client;
   return [
     `${harmless(user.username)} ${reasons.length > 0 ? 'may not' : 'may'} use ${harmless(displayName(client.clientId, client.metadata))}.`,
-    ...reasons.map((reason) => `- ${reason}: ${sentences[reason]}`),
+    ...reasons.map((reason) => `- ${reason}: ${accessSentences[reason]}`),
     ...(networks.length > 0 && !reasons.includes('network') ? [`- only from ${networks.join(', ')}`] : []),
     ...(secondFactor
       ? [`- second factor: ${enrolled ? 'asked for' : 'must be set up at the sign-in'} (${secondFactor})`]
