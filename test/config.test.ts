@@ -261,3 +261,13 @@ test('each secret may be in a file, and no refusal of one shows what is in it (d
     rmSync(folder, { recursive: true });
   }
 });
+
+test('a BASE_URL with a slash at the end is refused with the address without it (decisions section 8)', () => {
+  for (const [given, right] of [
+    ['https://id.home.test/', 'https://id.home.test'],
+    ['https://id.home.test/idp//', 'https://id.home.test/idp'],
+  ] as const)
+    expect(() => loadConfig({ BASE_URL: given })).toThrow(
+      `The setting BASE_URL must not end with a slash: set it to ${right}.`,
+    );
+});

@@ -78,10 +78,17 @@ async function helpFor(words: readonly string[], all: Commands): Promise<string 
   return helpOfOne(name, await all[name]!());
 }
 
+/** A longer call moves the text of its own line only. */
+const widestCall = 38;
+
 async function helpOf(some: Commands, what: string): Promise<string> {
-  const lines = (await madeOf(some)).map(
-    ([name, command]) => `  ${`${name} ${command.usage}`.trim()}\n      ${command.summary}`,
-  );
+  // a line for each: its options are in its own help
+  const rows = (await madeOf(some)).map(([name, { usage, summary }]): [string, string] => [
+    `${name} ${usage.split(/\s*\[?--/, 1)[0]}`.trim(),
+    summary.split(/[.;:] /, 1)[0]!.replace(/\.$/, ''),
+  ]);
+  const width = Math.max(...rows.map(([call]) => Math.min(call.length, widestCall)));
+  const lines = rows.map(([call, does]) => `  ${call.padEnd(width)}  ${does}`);
   return `Usage: gatehouse ${what} [OPTIONS] [--json]\n\n${lines.join('\n')}\n\nHelp for one command: gatehouse ${what} --help\n`;
 }
 

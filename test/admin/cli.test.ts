@@ -286,7 +286,7 @@ describe('keys, tokens, audit and schema', () => {
     for (const words of [['user'], ['user', '--help'], ['help', 'user']]) {
       const help = await says(...words);
       expect(help).toMatch(/^Usage: gatehouse user COMMAND/);
-      expect(help).toContain('user create --username');
+      expect(help).toMatch(/^ {2}user create {2,}\S/m);
       expect(help).not.toMatch(/^ *(gatehouse )?client /m);
     }
     const help = await says('user', 'create', '--help');
@@ -296,9 +296,11 @@ describe('keys, tokens, audit and schema', () => {
     expect(await says('--version')).toMatch(/^gatehouse \d+\.\d+\.\d+\n$/);
   });
 
-  test('the help names every command (decisions section 8)', async () => {
+  test('the help names every command, each in one line without its options (decisions section 8)', async () => {
     const { code, stdout } = await run(['help']);
     expect(code).toBe(0);
+    const lines = stdout.split('\n').slice(2, -3);
+    expect(lines.filter((line) => !/^ {2}[a-z].{0,198}$/.test(line) || line.includes(' --'))).toEqual([]);
     for (const command of [
       'user create',
       'user list',
@@ -333,6 +335,50 @@ describe('keys, tokens, audit and schema', () => {
       }
     }
   });
+});
+
+test('--env-file after the command, or in two words, is refused with the place where it stands (pages, commands)', async () => {
+  for (const words of [
+    ['doctor', '--env-file=.env'],
+    ['user', 'list', '--env-file=.env'],
+    ['--env-file', '.env', 'doctor'],
+  ]) {
+    const { code, stderr } = await run(words);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('gatehouse --env-file=FILE COMMAND')]);
+  }
+});
+
+test('mail test names the user who is no administrator (pages, commands)', async () => {
+  await service.createUser({ username: 'no-admin', email: 'no-admin@example.com' });
+  expect(await run(['mail', 'test', '--user', 'no-admin'])).toMatchObject({
+    code: 1,
+    stderr: 'The user no-admin is no administrator: test emails go to administrators only.\n',
+  });
+});
+
+test('client access names each group that does not exist, and how it is created (pages, commands)', async () => {
+  const { clientId } = await service.createClient();
+  const access = () => run(['client', 'access', clientId, '--access', 'groups', '--group', 'staff-of-the-wiki']);
+  const unknown = await access();
+  expect(unknown.code).toBe(0);
+  expect(unknown.stdout).toMatch(
+    /^There is no group staff-of-the-wiki yet: gatehouse group create staff-of-the-wiki$/m,
+  );
+  await json(['group', 'create', 'staff-of-the-wiki']);
+  expect((await access()).stdout).not.toContain('There is no group');
+});
+
+test('why names the user, what changes the refusal, and the command that checks again (pages, why)', async () => {
+  const user = await service.createUser({ username: 'outsider' });
+  const client = await service.createClient();
+  await json(['group', 'create', 'insiders']);
+  await json(['client', 'access', client.clientId, '--access', 'groups', '--group', 'insiders']);
+  const refused = await new UserAgent(service).authorize(client, user);
+  expect(refused.reference).toMatch(/^[0-9a-f]{8}$/);
+  const { stdout } = await run(['why', refused.reference!]);
+  expect(stdout).toMatch(/^username +outsider$/m);
+  expect(stdout).toMatch(/^The user is in none of the groups .*group add or client access changes that\.$/m);
+  expect(stdout).toContain(`gatehouse user access outsider ${client.clientId}\n`);
 });
 
 describe('operations of the admin routes as commands (pages, commands)', () => {

@@ -39,7 +39,14 @@ beforeAll(async () => {
   };
   library = await startSamlApplication({ issuer: service.issuer, port: 0, environment });
   const port = await freePort();
-  site = (await startProtectedSite({ issuer: service.issuer, environment, registration: undefined, listenAt: port }))!;
+  const started = await startProtectedSite({
+    issuer: service.issuer,
+    environment,
+    registration: undefined,
+    listenAt: port,
+  });
+  if (typeof started === 'string') throw new Error(started);
+  site = started;
   // the port of https needs more rights than a test has
   const rule = `--host-resolver-rules=MAP wiki.localhost:443 127.0.0.1:${port}`;
   browser = await chromium.launch({

@@ -78,6 +78,8 @@ export interface Revised {
   client: Client;
   /** The secret that the change gave the client; it is shown once. */
   newSecret: string | undefined;
+  /** The groups that the change admits, and that do not exist. */
+  missingGroups?: readonly string[];
 }
 
 /**

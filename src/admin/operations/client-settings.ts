@@ -7,7 +7,7 @@ import type { OperationCommand } from './operation.ts';
 type Command = OperationCommand<
   { id: string },
   z.infer<typeof clientChangeShape>,
-  { client: Client; newSecret: string | undefined }
+  { client: Client; newSecret: string | undefined; missingGroups?: readonly string[] }
 >;
 
 const requireAcr: Command = {
@@ -27,11 +27,12 @@ const access: Command = {
   summary:
     'Sets the users, networks and connections of a client, and the connections whose tokens it may read. Users who lose access lose the sessions and tokens of the client',
   options: accessOptions,
-  text: ({ client }) => {
+  text: ({ client, missingGroups = [] }) => {
     const who = client.access === 'everyone' ? 'Everyone' : `Members of ${client.accessGroups.join(', ')}`;
     const where = client.networks.length > 0 ? `, from ${client.networks.join(', ')}` : '';
     const how = client.connections.length > 0 ? `, signed in by ${client.connections.join(', ')}` : '';
-    return `${who} may use the client ${client.clientId}${where}${how}.`;
+    const missing = missingGroups.map((group) => `\nThere is no group ${group} yet: gatehouse group create ${group}`);
+    return `${who} may use the client ${client.clientId}${where}${how}.${missing.join('')}`;
   },
 };
 

@@ -235,12 +235,15 @@ export const changeClient = operation({
       );
     // a client that is no longer one of development must not keep its addresses
     const isRevised = fields.length > 0 || settingsIn(input).development === false;
-    return reviseClient(context, actor, id, isRevised ? metadataOf : undefined, (client) => {
+    const revised = await reviseClient(context, actor, id, isRevised ? metadataOf : undefined, (client) => {
       const { status, version } = input;
       if (status === 'enabled' && client.status === 'disabled' && version === undefined)
         throw conflict('to enable a client, send the version that you reviewed as version');
       return { ...settingsIn(input), status, version };
     });
+    const groups = settingsIn(input).access_groups ?? [];
+    if (groups.length === 0) return revised;
+    return { ...revised, missingGroups: await context.store.doctorView.missingGroups(groups) };
   },
   view: ({ client, newSecret }) => ({ ...clientView(client), client_secret: newSecret }),
   command: [changeCommand, ...clientSettingCommands],
