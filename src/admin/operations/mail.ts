@@ -46,7 +46,8 @@ export const sendTestMail = operation({
     const { store, limits, mailTransport, composeTestMail = () => plain } = context;
     const user = await store.users.find(sub ?? actor.actor);
     if (!user) throw notFound('there is no such user: name an administrator in sub');
-    if (!user.admin) throw notFound(`the user ${user.username} is no administrator: test emails go to administrators only`);
+    if (!user.admin)
+      throw notFound(`the user ${user.username} is no administrator: test emails go to administrators only`);
     const { email: to } = user;
     if (to === undefined) throw conflict('the administrator has no email address: add one to the account first');
     const wait = await limits.consume('mailedLinks', `test ${user.sub}`);
