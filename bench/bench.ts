@@ -105,7 +105,10 @@ async function main({ service, settings, connection, databasePid, folder, stops 
     documents.push(file);
   }
   const sides: Partial<Record<SideName, Side>> = {
-    service: await serviceSide(service, cheap, settings, people, measures('forward-auth'), certified),
+    service: await serviceSide(service, cheap, settings, people, measures('forward-auth'), {
+      exchanges: measures('token-exchange'),
+      certified,
+    }),
   };
   if (sideNames.includes('bare') && comparing) {
     const bare = await startReference(settings.DATABASE_URL, Number(benchSettings.DATABASE_POOL_SIZE), documents);

@@ -86,6 +86,7 @@ async function withContender(
       settings,
       connections,
       keys.some((key) => key.startsWith('forward-auth')),
+      { exchanges: keys.includes('token-exchange') },
     );
     await work({ side, databasePid: databasePid!, pids: [service.pid, cheap.pid] });
   };

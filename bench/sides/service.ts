@@ -37,7 +37,8 @@ const siteHeaders = [
 /**
  * @param cheap the same service with password hashes that cost nothing, on the same database
  * @param hasSites whether protected sites are measured: the other operations are measured without any
- * @param certified the same service that takes certificates, on the same database, if operations with certificates are measured
+ * @param more.exchanges whether exchanges are measured: the other operations are measured without a policy
+ * @param more.certified the same service that takes certificates, on the same database, if operations with certificates are measured
  */
 export async function serviceSide(
   service: Child,
@@ -45,7 +46,7 @@ export async function serviceSide(
   settings: Record<string, string>,
   people: number,
   hasSites = false,
-  certified?: Child,
+  { exchanges = false, certified }: { exchanges?: boolean; certified?: Child | undefined } = {},
 ): Promise<Side> {
   const { base } = service;
   const create = (...options: string[]) => command(['client', 'create', ...options], settings);
@@ -165,7 +166,7 @@ export async function serviceSide(
         })),
       ),
       ...(await scimLoads(base, settings)),
-      ...(await exchangeLoads(base, settings, agents)),
+      ...(exchanges && (await exchangeLoads(base, settings, agents))),
       ...(certified && (await certificateLoads(service, certified, settings, agents))),
     },
   };
