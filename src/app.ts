@@ -22,6 +22,7 @@ import { jsonErrors } from './server/errors.ts';
 import { alsoHead } from './server/head.ts';
 import { healthEndpoint } from './server/health.ts';
 import type { Tracing } from './outbound/tracing.ts';
+import { placeOf } from './domain/instances/instance-place.ts';
 import { startHeartbeat } from './domain/instances/instance-heartbeat.ts';
 import { buildServices, type ServiceOptions } from './services.ts';
 
@@ -47,7 +48,8 @@ export async function buildApp({
   const { basePath } = config;
   const services = await buildServices(options);
   const { pages, renderer, store } = services;
-  const stopHeartbeat = await startHeartbeat(store, services.encryptionKeys[0].id, logger, instanceId);
+  const instance = { secretKeyId: services.encryptionKeys[0].id, place: placeOf(config) };
+  const stopHeartbeat = await startHeartbeat(store, instance, logger, instanceId);
   const atOrigin = originPaths(basePath);
   const crossOriginAddresses = [...crossOriginPaths.map((path) => basePath + path), ...atOrigin];
   const app = createServer({

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { type Config, ConfigError, storedForCommands } from '../config.ts';
 import { installedVersion } from '../config/version.ts';
 import { parseSecretKey } from '../crypto/secret-key.ts';
+import { placeOf } from '../domain/instances/instance-place.ts';
 import { underMigrationLock } from '../database/migrations.ts';
 import type { ServiceDatabase } from '../database/service-database.ts';
 import { instanceTimeout } from '../repositories/instances/instances.ts';
@@ -34,7 +35,7 @@ export async function announce({ config, connection, store }: Opened): Promise<s
         `Gatehouse runs at ${other} on this database, and this start has the address ${issuer}. Stop it first (one that was killed counts for ${instanceTimeout} seconds), or give this one a database of its own: DATABASE_URL or DATA_DIR.`,
       );
     await store.serviceSettings.write({ settings: storedForCommands(config), version: installedVersion() });
-    await store.instances.heartbeat(id, secretKeyId);
+    await store.instances.heartbeat(id, secretKeyId, placeOf(config));
   });
   return id;
 }

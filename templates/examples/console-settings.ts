@@ -49,10 +49,20 @@ export const consoleSettingsExamples: Examples<ConsoleSettingsPages> = {
     },
   ],
   'console-settings': [
-    { ...settings, q: '', groups: [], mail: { form: form('/admin/settings/test-mail'), folder: '/data/mail' } },
     {
       ...settings,
       q: '',
+      instances: [{ startedAt: new Date('2026-11-01T12:00:00Z'), answers: false }],
+      groups: [],
+      mail: { form: form('/admin/settings/test-mail'), folder: '/data/mail' },
+    },
+    {
+      ...settings,
+      q: '',
+      instances: [
+        { address: 'a.example:3000', version: '0.1.0', startedAt: new Date('2026-11-01T12:00:00Z'), answers: true },
+        { address: 'b.example:3000', version: '0.1.0', startedAt: new Date('2026-11-01T12:00:00Z'), answers: false },
+      ],
       groups: [
         {
           key: 'address-and-issuer',

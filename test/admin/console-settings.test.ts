@@ -1,4 +1,6 @@
 // The console lists every setting without its secrets, and sends a test mail whose result it tells.
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadConfig, settings } from '../../src/config.ts';
 import { runCommand } from '../helpers/command-line.ts';
@@ -45,6 +47,29 @@ test('the page lists every setting with its meaning, its value, its default and 
   expect(rowOf(page, 'ID_TOKEN_LIFETIME')).toMatch(/ 600 Default $/);
   expect(rowOf(page, 'TEMPLATES_DIR')).toMatch(/ Not set Default $/);
   expect(rowOf(page, 'BASE_URL')).toContain(`${service.issuer} Environment`);
+});
+
+test('the page names the instances and the one whose settings it shows, and the doctor the settings in which they differ (pages, settings)', async () => {
+  const [own] = await service.store.instances.running();
+  const here = `${hostname()}:${new URL(service.issuer).port}`;
+  const elsewhere = { ...own!.place!, host: 'b.example', port: 3001 };
+  await service.store.instances.heartbeat(randomUUID(), own!.secretKeyId, {
+    ...elsewhere,
+    settings: { ...elsewhere.settings, SESSION_LIFETIME: '61', REMEMBER_ME: 'on' },
+  });
+  const listed = texts(await agent.get(path));
+  expect(listed).toMatch(
+    new RegExp(`${here} *version .{5,40} since .{5,40} This page shows the settings of this one`),
+  );
+  expect(listed).toMatch(/b\.example:3001 *version .{5,40} since [^T]{5,60}An instance that was killed/);
+  const { stdout } = await runCommand(service, ['doctor', '--json']);
+  const { checks } = JSON.parse(stdout) as { checks: { check: string; state: string; finding?: string }[] };
+  const told = checks.find(({ check }) => check === 'instances');
+  expect(told).toMatchObject({ state: 'warning' });
+  expect(JSON.stringify(told)).toContain(
+    `the instances ${here}, b.example:3001 differ in REMEMBER_ME, SESSION_LIFETIME`,
+  );
+  await service.database.sql(`DELETE FROM instances WHERE host = 'b.example'`);
 });
 
 test('what differs from its default comes first, and words find a setting by name and meaning (pages, settings)', async () => {

@@ -54,6 +54,8 @@ const server = {
 const here = { server, kind: 'external', year: 2026 } as const;
 const role = { ...server, kind: 'external' } as const;
 const alone = { issuer: at, second: undefined };
+const first = { host: 'a', port: 3000, version: '1.0.0', settings: { BASE_URL: at } };
+const second = { ...first, host: 'b', settings: { BASE_URL: at, START_PAGE: 'on' } };
 const keys = { given: ['aa'], stored: ['aa'], encrypting: ['aa'], mode: undefined };
 const long = { ...probe, answer: { ...answer } };
 const lengths = { short: probe, long, length: longState.length };
@@ -89,6 +91,17 @@ const cases: [{ name: string }, () => { state: string; says: string; todo?: stri
     /another BASE_URL/,
   ],
   [instances, () => instances.judge({ ...alone, running: 1, version: '1.0.0', installed: '1.0.0' }), 'ok'],
+  [
+    instances,
+    () => instances.judge({ ...alone, running: 2, places: [first, first], version: '1.0.0', installed: '1.0.0' }),
+    'ok',
+  ],
+  [
+    instances,
+    () => instances.judge({ ...alone, running: 2, places: [first, second], version: '1.0.0', installed: '1.0.0' }),
+    'warning',
+    /a:3000, b:3000 differ in START_PAGE/,
+  ],
   [
     instances,
     () => instances.judge({ ...alone, running: 0, version: '1.0.0', installed: '1.0.0' }),

@@ -2,6 +2,8 @@
 import { statfs, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseSecretKey } from '../../crypto/secret-key.ts';
+import type { InstancePlace } from '../../repositories/instances/instances.ts';
+import type { Store } from '../../repositories/store.ts';
 import { check, fault, ok, warning } from './check.ts';
 
 const mebibyte = 1_048_576;
@@ -88,19 +90,36 @@ interface SeenInstances {
   /** Where an instance of this database answers with another BASE_URL. */
   second: string | undefined;
   running: number;
+  /** Of those that run a version which says it. */
+  places?: readonly InstancePlace[];
   installed: string;
   version: string | undefined;
+}
+
+const addressOf = ({ host, port }: InstancePlace) => `${host}:${port}`;
+
+/** The settings that are not the same at all instances. */
+function differing(places: readonly InstancePlace[]): string[] {
+  const names = new Set(places.flatMap(({ settings }) => Object.keys(settings)));
+  return [...names]
+    .filter((name) => places.some(({ settings }) => settings[name] !== places[0]!.settings[name]))
+    .sort();
+}
+
+async function seen({ doctorView }: Pick<Store, 'doctorView'>) {
+  const running = await doctorView.instances();
+  return { running: running.length, places: running.flatMap(({ place }) => place ?? []) };
 }
 
 export const instances = check<SeenInstances>('instances', {
   look: async ({ store, version, installed, config, secondIssuer }) => ({
     issuer: config.issuer,
     second: await secondIssuer(),
-    running: (await store.doctorView.instances()).length,
+    ...(await seen(store)),
     version,
     installed,
   }),
-  judge({ issuer, second, running, version, installed }) {
+  judge({ issuer, second, running, places = [], version, installed }) {
     if (second !== undefined)
       return [
         fault(
@@ -117,6 +136,15 @@ export const instances = check<SeenInstances>('instances', {
           'Run the command of the version that serves.',
         ),
       ];
-    return [ok(`${running} running, version ${installed}`)];
+    const others = differing(places);
+    const where = [...new Set(places.map(addressOf))].join(', ');
+    if (others.length > 0)
+      return [
+        warning(
+          `the instances ${where} differ in ${others.join(', ')}`,
+          'Give all of them the same settings, and start the others again. One that was killed counts for 100 seconds.',
+        ),
+      ];
+    return [ok(`${running} running${where && ` (${where})`}, version ${installed}`)];
   },
 });

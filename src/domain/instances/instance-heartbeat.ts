@@ -1,6 +1,7 @@
 // Keeps this instance's row in the table instances alive, from before its first request until after its last one.
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import type { InstancePlace } from '../../repositories/instances/instances.ts';
 import type { Store } from '../../repositories/store.ts';
 
 // three heartbeats fit into the time after which an instance counts as stopped
@@ -9,13 +10,13 @@ const interval = 30_000; // milliseconds
 /** Announces which key this instance encrypts with. The result stops the heartbeat and removes the row. */
 export async function startHeartbeat(
   store: Store,
-  secretKeyId: string,
+  { secretKeyId, place }: { secretKeyId: string; place: InstancePlace },
   logger: Logger,
   id: string = randomUUID(),
 ): Promise<() => Promise<void>> {
-  await store.instances.heartbeat(id, secretKeyId);
+  await store.instances.heartbeat(id, secretKeyId, place);
   const timer = setInterval(() => {
-    store.instances.heartbeat(id, secretKeyId).catch((error: unknown) => {
+    store.instances.heartbeat(id, secretKeyId, place).catch((error: unknown) => {
       logger.warn({ err: error }, 'the heartbeat of this instance could not be stored');
     });
   }, interval);

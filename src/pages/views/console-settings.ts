@@ -59,6 +59,8 @@ export interface ConsoleSettingsPages {
   'console-settings': ConsoleFrame & {
     /** The words that every shown setting has. */
     q: string;
+    /** Those that serve now, the oldest first; without an address if their version does not say it. */
+    instances: { address?: string; version?: string; startedAt: Date; answers: boolean }[];
     /** In English; `key` names the title in the catalogue. */
     groups: { key: string; title: string; settings: SettingView[] }[];
     mail: {

@@ -1,6 +1,6 @@
 // Reads what `gatehouse doctor` judges: the server and its rights, the schema, the work that waits, and what weakens the service. It changes nothing.
 import { type Sql, statement } from '../../database/database.ts';
-import { instanceTimeout } from '../instances/instances.ts';
+import { type InstanceRow, instanceTimeout, type RunningInstance, runningIn } from '../instances/instances.ts';
 
 export interface ServerFacts {
   /** Such as "17.2". */
@@ -54,7 +54,7 @@ const clock = statement('doctor.clock', 'SELECT clock_timestamp() AS now');
 const migrations = statement('doctor.migrations', 'SELECT name FROM migrations ORDER BY id');
 const instances = statement(
   'doctor.instances',
-  `SELECT secret_key_id AS "secretKeyId", started_at AS "startedAt" FROM instances
+  `SELECT secret_key_id AS "secretKeyId", started_at AS "startedAt", to_jsonb(instances) AS facts FROM instances
     WHERE seen_at > now() - make_interval(secs => ${instanceTimeout}) ORDER BY started_at`,
 );
 // a row of the outbox is tried every quarter of an hour; the row about waiting registrations stays
@@ -95,7 +95,7 @@ export function doctorViewRepository(sql: Sql) {
     async migrations(): Promise<string[]> {
       return (await sql.query<{ name: string }>(migrations)).map(({ name }) => name);
     },
-    instances: (): Promise<{ secretKeyId: string; startedAt: Date }[]> => sql.query(instances),
+    instances: async (): Promise<RunningInstance[]> => (await sql.query<InstanceRow>(instances)).map(runningIn),
     async work(): Promise<WaitingWork> {
       const [waiting, held, open] = await Promise.all([
         sql.query<WaitingWork['outbox'][number]>(outbox),

@@ -6,12 +6,14 @@ import { type Appearance, appearanceSettings } from '../../../config/appearance-
 import { type SettingDescription, settingGroups } from '../../../config/setting-descriptions.ts';
 import { hidden } from '../../../config/shown-settings.ts';
 import type { AppearanceService } from '../../../domain/appearance/appearance.ts';
+import { placeOf } from '../../../domain/instances/instance-place.ts';
 import { OAuthError } from '../../../oauth/errors.ts';
 import { text } from '../../../oauth/text.ts';
 import type { MailTransport } from '../../../outbound/mail-transport.ts';
 import type { ConsoleSettingsPages, SettingView } from '../../../pages/views/console-settings.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { sendTestMail, TestMailFailed } from '../../operations/mail.ts';
+import { runningInstances } from '../../operations/pages/service.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 
 const path = '/admin/settings';
@@ -64,15 +66,22 @@ export async function settingsRoutes(
     return show(admin, { sent: true });
   });
 
-  function show(
+  async function show(
     admin: AdminSession,
     result: Pick<MailView, 'sent' | 'failure' | 'reason' | 'wait'> = {},
     q = '',
-  ): FastifyReply {
+  ): Promise<FastifyReply> {
+    const running = await admin.run(runningInstances, undefined);
+    const answering = placeOf(config);
     const { email } = admin.session.user;
     const { kind, place } = mailTransport;
     const data = {
       q: q.replaceAll('\0', '').trim().slice(0, 100),
+      instances: running.map(({ place, startedAt }) => ({
+        startedAt,
+        ...(place && { address: `${place.host}:${place.port}`, version: place.version }),
+        answers: place?.host === answering.host && place.port === answering.port,
+      })),
       groups: groups.map(({ title, settings }) => ({ key: keyOf(title), title, settings: settings.map(viewOf) })),
       mail: {
         form: admin.form(testMailPath),

@@ -70,6 +70,9 @@ export const secretKeys = pageOperation('keys', 'read', async ({ store }) => {
   return { keyIds, encrypting: instances.map(({ secretKeyId }) => secretKeyId) };
 });
 
+/** The instances that serve now. */
+export const runningInstances = pageOperation('settings', 'read', ({ store }) => store.instances.running());
+
 /** The user whom the filter of the sessions names: by sub, which a link has, or as an administrator types a user. */
 export const userOfSessions = pageOperation(
   'sessions',
