@@ -58,9 +58,7 @@ test('the page names the instances and the one whose settings it shows, and the 
     settings: { ...elsewhere.settings, SESSION_LIFETIME: '61', REMEMBER_ME: 'on' },
   });
   const listed = texts(await agent.get(path));
-  expect(listed).toMatch(
-    new RegExp(`${here} *version .{5,40} since .{5,40} This page shows the settings of this one`),
-  );
+  expect(listed).toMatch(new RegExp(`${here} *version .{5,40} since .{5,40} This page shows the settings of this one`));
   expect(listed).toMatch(/b\.example:3001 *version .{5,40} since [^T]{5,60}An instance that was killed/);
   const { stdout } = await runCommand(service, ['doctor', '--json']);
   const { checks } = JSON.parse(stdout) as { checks: { check: string; state: string; finding?: string }[] };

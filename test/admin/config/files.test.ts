@@ -270,7 +270,7 @@ test('what was deleted without its files and made anew by hand belongs to no fil
   expect(await run(service, 'apply', fileOf('', head), '--prune')).toMatchObject({ code: 0 });
   expect((await api(service, 'GET', 'groups/harbour')).body).toMatchObject({ description: 'By hand' });
   const refused = await run(service, 'apply', fileOf(entries, head));
-  expect(refused.stderr).toMatch(/exists, and no file made it: adopt: true takes it over\.\n$/);
+  expect(refused.stderr).toMatch(/exists, and no file made it: adopt: true at the top of the file takes it over\.\n$/);
 });
 
 test('an export names a variable of its own for each secret, also where names differ only in characters that no variable has (federation 10)', async () => {
@@ -290,7 +290,7 @@ describe('what a file names and did not make', () => {
     const refused = await run(service, 'apply', fileOf(entry));
     expect(refused).toMatchObject({ code: 1, stdout: '' });
     expect(refused.stderr).toMatch(
-      /Line 4 of [\w.]+: attributes\.floor: the attribute floor exists, and no file made it: adopt: true takes it over\.\n$/,
+      /Line 4 of [\w.]+: attributes\.floor: the attribute floor exists, and no file made it: adopt: true at the top of the file takes it over\.\n$/,
     );
     expect(await run(service, 'apply', fileOf(`adopt: true\n${entry}`))).toMatchObject({ code: 0 });
     const other = 'apiVersion: gatehouse/v1\nname: other\n';

@@ -307,7 +307,7 @@ test('an administrator takes one over with its name: an event says so, and the f
     { section: 'resources', key, file_set: 'team' },
   ]);
   const refused = await run('config', 'apply', file);
-  expect(refused.stderr).toMatch(/exists, and no file made it: adopt: true takes it over\.\n$/);
+  expect(refused.stderr).toMatch(/exists, and no file made it: adopt: true at the top of the file takes it over\.\n$/);
   writeFileSync(file, `apiVersion: gatehouse/v1\nname: team\nadopt: true\n${entries}`);
   expect(await run('config', 'apply', file)).toMatchObject({ code: 0 });
   expect(await api('PATCH', 'groups/staff', { description: 'By hand' })).toMatchObject({ status: 409 });

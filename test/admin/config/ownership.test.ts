@@ -103,9 +103,18 @@ test('F100: neither a file of another set, nor of nobody, takes an object withou
   const registered = await call(`${service.issuer}/register`, { body: { redirect_uris: [testRedirectUri] } });
   const own = String(registered.body['client_id']);
   for (const [entry, sentence] of [
-    ['groups:\n  by-hand: {}\n', /the group by-hand exists, and no file made it: adopt: true takes it over/],
-    ['groups:\n  of-other: {}\n', /the group of-other is managed by other: adopt: true takes it over/],
-    [`clients:\n  "${own}":\n${clientEntry()}`, /exists, and no file made it: adopt: true takes it over/],
+    [
+      'groups:\n  by-hand: {}\n',
+      /the group by-hand exists, and no file made it: adopt: true at the top of the file takes it over/,
+    ],
+    [
+      'groups:\n  of-other: {}\n',
+      /the group of-other is managed by other: adopt: true at the top of the file takes it over/,
+    ],
+    [
+      `clients:\n  "${own}":\n${clientEntry()}`,
+      /exists, and no file made it: adopt: true at the top of the file takes it over/,
+    ],
   ] as const) {
     const before = await run('export', '--all');
     const refused = await run('apply', fileOf('mine', entry));

@@ -150,8 +150,8 @@ export async function stepsOf(
     if (isTaken && !file.adopt)
       throw fault(
         keeper === undefined
-          ? `the ${called(noun, found.key)} exists, and no file made it: adopt: true takes it over`
-          : `the ${called(noun, found.key)} is managed by ${keeper}: adopt: true takes it over`,
+          ? `the ${called(noun, found.key)} exists, and no file made it: adopt: true at the top of the file takes it over`
+          : `the ${called(noun, found.key)} is managed by ${keeper}: adopt: true at the top of the file takes it over`,
       );
     const { status, ...rest } = differenceOf(noun.of, found.shown, wanted.values);
     const isStopped = status === 'enabled' && found.shown['status'] === 'disabled' && !enable;
