@@ -321,6 +321,8 @@ describe('a proxy', () => {
         '/public/%2e%2e/admin',
         '/public/.%2E/admin',
         '/public%2f..%2fadmin',
+        '/public%2fx',
+        '/public/x%2Fadmin',
         '/public/..;/admin',
         '/public/..;x=1/admin',
         '//public/',
