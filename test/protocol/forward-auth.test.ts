@@ -2,7 +2,9 @@
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Database } from '../../src/database/database.ts';
 import { databaseLimits } from '../../src/database/deadline.ts';
+import { createStore } from '../../src/repositories/store.ts';
 import { identityHeaders } from '../../src/rules/sites/identity-headers.ts';
 import { proxyKinds } from '../../src/rules/sites/original-request.ts';
 import { eventsOf } from '../helpers/events.ts';
@@ -713,4 +715,30 @@ test('one indexed statement answers a request, with a session and without (feder
   await browser.ask(site);
   await new SiteBrowser(service).ask(site);
   expect(service.ofRequests).toEqual(['sites.find', 'sites.find']);
+});
+
+test('an index leads to each row that this statement reads (federation 13)', async () => {
+  const client = new pg.Client(service.database.url);
+  await client.connect();
+  try {
+    // PostgreSQL would read the small tables of a test whole
+    await client.query('SET enable_seqscan = off');
+    const plans: string[] = [];
+    const explaining: Pick<Database, 'query'> = {
+      query: async <Row>({ text }: { text: string }, values: unknown[] = []) => {
+        const { rows } = await client.query<Record<string, string>>(`EXPLAIN ${text}`, values);
+        plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
+        return [] as Row[];
+      },
+    };
+    // a statement alone needs nothing else of the database
+    await createStore(explaining as Database).sites.find(site.host, Buffer.alloc(32), 3600);
+    const [plan] = plans;
+    expect(plans).toHaveLength(1);
+    for (const table of ['site_hosts', 'clients', 'site_sessions', 'client_sessions', 'sessions', 'users'])
+      expect(plan).toMatch(new RegExp(`Index (Only )?Scan using \\w+ on ${table}\\b`));
+    expect(plan).not.toMatch(/Seq Scan/);
+  } finally {
+    await client.end();
+  }
 });
