@@ -92,10 +92,12 @@ async function main({ service, settings, connection, databasePid, folder, stops 
 
   say('preparing: people, clients, tokens');
   const inspected = values.profile !== undefined;
+  // the address of the service that runs: another one may not use its database
+  const beside = { ...settings, BASE_URL: service.base };
   const cheap = await startService(folder, settings, { instead: 'bench/cheap-passwords.ts', inspected });
   stops.push(() => cheap.stop());
   const certified = chosen.some(({ key }) => key.endsWith('-mtls'))
-    ? await startService(folder, { ...settings, ...certificateSettings }, { inspected })
+    ? await startService(folder, { ...beside, ...certificateSettings }, { inspected })
     : undefined;
   if (certified) stops.push(() => certified.stop());
   const documents: string[] = [];
@@ -199,7 +201,7 @@ async function main({ service, settings, connection, databasePid, folder, stops 
     }
   }
   const memory = residentMemory(service.pid);
-  const facts = { ...(await circumstances(sql)), disturbed, memory, start: await startTime(settings, folder) };
+  const facts = { ...(await circumstances(sql)), disturbed, memory, start: await startTime(beside, folder) };
   say(textReport(all, facts));
   const whole = values.only === undefined && sideNames.length === 3 && connections.length > 1;
   const output = values.output ?? (whole ? fileURLToPath(new URL('../docs/benchmark.md', import.meta.url)) : undefined);

@@ -81,7 +81,8 @@ async function main({ service, settings, databasePid, folder, stops }: Bed): Pro
 
   const sides = [];
   for (const count of counts) {
-    const child = await startService(folder, { ...settings, WORKERS: String(count) });
+    // the address of the service that runs: another one may not use its database
+    const child = await startService(folder, { ...settings, BASE_URL: service.base, WORKERS: String(count) });
     stops.push(() => child.stop());
     const workers = await workersOf(child, count);
     for (const pid of workers) stops.push(limited(pid));
