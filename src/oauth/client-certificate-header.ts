@@ -47,7 +47,7 @@ function certificateOfLastElement(text: string): HeaderContent {
     return name?.toLowerCase() === 'cert' ? [value!] : [];
   });
   if (certificates.length === 0) return 'none';
-  const quoted = certificates.length === 1 ? /^"([^"\\]*)"$/.exec(certificates[0]!) : null;
+  const quoted = certificates.length === 1 ? /^"(.*)"$/s.exec(certificates[0]!) : null;
   return quoted ? certificateInPem(quoted[1]!) : 'malformed';
 }
 

@@ -31,7 +31,7 @@ const ciphers = [
   'ECDHE-RSA-AES256-GCM-SHA384',
 ].join(':');
 
-const handshakeTimeout = 10_000; // milliseconds
+const usualHandshakeTimeout = 10_000; // milliseconds
 const ticketKeyBytes = 48;
 
 export interface CertificateListener {
@@ -46,7 +46,12 @@ export interface CertificateListener {
  */
 export async function listenForCertificates(
   { server }: FastifyInstance,
-  { host, port, ...files }: CertificateFiles & { host: string; port: number },
+  {
+    host,
+    port,
+    handshakeTimeout = usualHandshakeTimeout,
+    ...files
+  }: CertificateFiles & { host: string; port: number; handshakeTimeout?: number },
 ): Promise<CertificateListener> {
   const options: TlsOptions = {
     ...contextOf(files),
@@ -59,7 +64,7 @@ export async function listenForCertificates(
   const listener = created(options, (socket) => server.emit('connection', socket));
   listener.maxConnections = server.maxConnections;
   listener.on('drop', (dropped) => server.emit('drop', dropped));
-  // a handshake that fails ends its connection, and is no fault of the service
+  // a handshake that fails or does not end closes its connection, and is no fault of the service
   listener.on('tlsClientError', (_error, socket) => socket.destroy());
   const address = await addressToListen(host);
   await new Promise<void>((resolve, reject) => {
@@ -94,8 +99,8 @@ function contextOf({ certFile, keyFile, caFile }: CertificateFiles): SecureConte
     key: readFile('TLS_KEY_FILE', keyFile),
     // without a file no authority is trusted, and not those of Node
     ca: caFile === undefined ? [] : readCertificates('MTLS_CA_FILE', caFile),
+    // in the order of the service, unless Node is told otherwise
     ciphers,
-    honorCipherOrder: true,
     minVersion: 'TLSv1.2',
   };
 }

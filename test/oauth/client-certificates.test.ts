@@ -17,6 +17,7 @@ const names = [
   'IP:192.0.2.1',
   'email:Desk@App.example',
   'otherName:1.2.3.4;UTF8:app',
+  'RID:1.2.3.4',
 ];
 beforeAll(() => {
   const authority = folder.newAuthority();
@@ -53,13 +54,18 @@ describe('the header', () => {
       ': :',
       '::',
       good.replace(/=*:$/, '*:'),
+      // the same byte as QQ==
+      ':QR==:',
+      ':QQ:',
     ])
       expect(certificateInHeader(value, 'rfc9440'), value.slice(-10)).toBe('malformed');
+    expect(certificateInHeader(':QQ==:', 'rfc9440')).toEqual(Buffer.from('A'));
     expect(certificateInHeader(escapedPem(app), 'rfc9440')).toBe('malformed');
     for (const value of [`${escapedPem(app)}${escapedPem(other)}`, `${escapedPem(app)}%0Ax`, '%zz', clientCert(app)])
       expect(certificateInHeader(value, 'pem'), value.slice(-10)).toBe('malformed');
     const quoted = `Cert="${escapedPem(app)}"`;
-    for (const value of [`${quoted};${quoted}`, `Cert=${escapedPem(app)}`, `${quoted.slice(0, -1)}`])
+    const escaped = `Cert="\\"${escapedPem(app)}\\""`;
+    for (const value of [`${quoted};${quoted}`, `Cert=${escapedPem(app)}`, `${quoted.slice(0, -1)}`, escaped])
       expect(certificateInHeader(value, 'xfcc'), value.slice(-10)).toBe('malformed');
   });
 
@@ -156,21 +162,25 @@ describe('an alternative name', () => {
       expect(isNamed(certificate, { [member]: equal }), equal).toBe(true);
       expect(isNamed(certificate, { [member]: different }), different).toBe(false);
     }
-    expect(isNamed(certificate, { tls_client_auth_san_dns: '192.0.2.1' })).toBe(false);
+    for (const value of ['192.0.2.1', '1.2.3.4', 'app'])
+      expect(isNamed(certificate, { tls_client_auth_san_dns: value }), value).toBe(false);
     expect(isNamed(certificate, {})).toBe(false);
     expect(isNamed(certificate, { tls_client_auth_san_dns: 'app.example', tls_client_auth_subject_dn: 'CN=app' })).toBe(
       false,
     );
   });
 
+  /** A certificate whose alternative names are a text that no program here writes. */
+  const withNames = (text: string) =>
+    certificateOf(Object.defineProperty(new X509Certificate(app.certificate), 'subjectAltName', { value: text }));
+
+  test('in a text that cannot be read names nothing (RFC 8705 2.1.2)', () => {
+    for (const text of ['DNS:app.example, "', 'DNS:app.example, DNS', 'DNS:app.example; DNS:b.example"'])
+      expect(withNames(text).alternativeNames(), text).toEqual([]);
+  });
+
   test('with separators in its value is one name (CVE-2021-44532)', () => {
-    const forged = 'URI:"https://a.example/?x=1\\u002c DNS:app.example", DNS:b.example';
-    const certificate = certificateOf({
-      raw: Buffer.of(),
-      subjectAltName: forged,
-      validFrom: '',
-      validTo: '',
-    } as unknown as X509Certificate);
+    const certificate = withNames('URI:"https://a.example/?x=1\\u002c DNS:app.example", DNS:b.example');
     expect(certificate.alternativeNames()).toEqual([
       { type: 'uri', value: 'https://a.example/?x=1, DNS:app.example' },
       { type: 'dns', value: 'b.example' },

@@ -511,6 +511,41 @@ describe('a client that gets pings', () => {
     expect(stored).not.toContain(Buffer.from(token.client_notification_token).toString('hex'));
   });
 
+  test('several denials in one act are pinged each (OpenID Connect CIBA 10.2, protocols P69)', async () => {
+    const { of, path } = await pingClient();
+    const user = await known(of);
+    const ids = [await asked(user, token, of), await asked(user, token, of)];
+    const agent = await signedIn(user);
+    const page = await agent.get('/account/requests');
+    const { csrf = '' } = hiddenFields(page.body.slice(page.body.indexOf('/account/requests/deny')));
+    const denied = { csrf, requests: shownRequests(page).join(' ') };
+    await agent.follow(await agent.post('/account/requests/deny', denied));
+    await vi.waitUntil(() => receiver.at(path).length === 2);
+    expect(
+      receiver
+        .at(path)
+        .map(({ body }) => (JSON.parse(body) as { auth_req_id: string }).auth_req_id)
+        .sort(),
+    ).toEqual(ids.sort());
+    for (const id of ids) expect(await pollError(id, of)).toEqual([400, 'access_denied']);
+  });
+
+  test('a request without an answer is not pinged when it expires: the client knows its end, and the poll says it (OpenID Connect CIBA 10.2, 11)', async () => {
+    const { of, path } = await pingClient();
+    const user = await known(of);
+    const ids = [
+      await asked(user, token, of),
+      String((await ask({ login_hint: 'nobody', ...token }, of)).body['auth_req_id']),
+    ];
+    await service.database.sql('UPDATE backchannel_requests SET expires_at = now() WHERE client_id = $1', [
+      of.clientId,
+    ]);
+    // an answer after the end is none
+    await answer(await signedIn(user));
+    for (const id of ids) expect(await pollError(id, of)).toEqual([400, 'expired_token']);
+    expect([await waitingPings(), receiver.at(path)]).toEqual([0, []]);
+  });
+
   test('Notification endpoint: redirects are not followed, 4xx is not retried, long bodies are not read, no private address is asked, and the tokens still come by poll (protocols P71)', async () => {
     const canary = receiver.uri('/canary');
     const big = (response: ServerResponse) => {
