@@ -56,7 +56,7 @@ export function counterScreen(screen: CounterScreen): string {
       { application, title: 'Paid' },
       html`<div class="card">
         <h1>Paid: ${inWords(screen.paid)}</h1>
-        <p class="lead">The customer allowed exactly this payment. The bank does it once.</p>
+        <p class="lead">The customer allowed exactly this payment.</p>
         ${paymentList(screen.paid)} ${nextForm('Next customer')}
       </div>`,
     );

@@ -11,7 +11,7 @@ export interface Payment {
 
 /** A payment that the customer has allowed. */
 export interface PaidPayment extends Payment {
-  /** Of the service: the bank executes a payment with one id only once. */
+  /** Of the service: by it a bank that stores its payments recognizes one that it has done already. */
   id: string;
 }
 

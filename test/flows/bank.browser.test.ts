@@ -79,43 +79,40 @@ browserTest(
   },
 );
 
-browserTest(
-  'a customer reads a payment in full, refuses it, and then allows it: the bank does it once (RFC 9396 3, 7)',
-  async () => {
-    const { page, checked, goTo, enter, type, complaints } = await openWalk(browser, 'payment', {
-      locale: 'en',
-      width: 390,
-      javaScriptEnabled: false,
-    });
-    await page.goto(bank.url);
-    await goTo('button');
-    await enter(`${service.issuer}/login**`);
-    await type('#username', user.username);
-    await type('#password', user.password);
-    await enter(`${service.issuer}/consent**`);
-    await goTo('#allow');
-    await enter(`${bank.url}/`);
+browserTest('a customer reads a payment in full, refuses it, and then allows exactly it (RFC 9396 3, 7)', async () => {
+  const { page, checked, goTo, enter, type, complaints } = await openWalk(browser, 'payment', {
+    locale: 'en',
+    width: 390,
+    javaScriptEnabled: false,
+  });
+  await page.goto(bank.url);
+  await goTo('button');
+  await enter(`${service.issuer}/login**`);
+  await type('#username', user.username);
+  await type('#password', user.password);
+  await enter(`${service.issuer}/consent**`);
+  await goTo('#allow');
+  await enter(`${bank.url}/`);
 
-    const pay = 'form[action="/pay"] button';
-    await goTo(pay);
-    await enter(`${service.issuer}/consent**`);
-    await checked('consent');
-    const shown = (await page.locator('main').textContent())!;
-    expect(shown).toContain('Pay 42.50 EUR to Port Ellen Harbour');
-    for (const value of ['DE89370400440532013000', 'Berth 7, November']) expect(shown).toContain(value);
-    await goTo('#deny');
-    await enter(`${bank.url}/`);
-    await page.getByRole('heading', { name: 'Nothing was paid' }).waitFor();
+  const pay = 'form[action="/pay"] button';
+  await goTo(pay);
+  await enter(`${service.issuer}/consent**`);
+  await checked('consent');
+  const shown = (await page.locator('main').textContent())!;
+  expect(shown).toContain('Pay 42.50 EUR to Port Ellen Harbour');
+  for (const value of ['DE89370400440532013000', 'Berth 7, November']) expect(shown).toContain(value);
+  await goTo('#deny');
+  await enter(`${bank.url}/`);
+  await page.getByRole('heading', { name: 'Nothing was paid' }).waitFor();
 
-    await goTo(pay);
-    await enter(`${service.issuer}/consent**`);
-    await goTo('#allow');
-    await enter(`${bank.url}/`);
-    await page.getByRole('heading', { name: 'Paid: 42.50 EUR to Port Ellen Harbour' }).waitFor();
-    await checked('paid');
-    expect(complaints).toEqual([]);
-  },
-);
+  await goTo(pay);
+  await enter(`${service.issuer}/consent**`);
+  await goTo('#allow');
+  await enter(`${bank.url}/`);
+  await page.getByRole('heading', { name: 'Paid: 42.50 EUR to Port Ellen Harbour' }).waitFor();
+  await checked('paid');
+  expect(complaints).toEqual([]);
+});
 
 browserTest(
   'a payment that starts at the counter is allowed on a phone, after a refusal and a name of nobody (OpenID Connect CIBA 7, RFC 9396 2)',
