@@ -7,6 +7,7 @@ import { ExclusiveCanonicalization } from 'xml-crypto';
 import { readCertificate } from '../../src/saml/certificates.ts';
 import { exclusive, ns } from '../../src/saml/names.ts';
 import { readMetadata } from '../../src/saml/metadata.ts';
+import { admitted } from '../../src/saml/reader/bounds.ts';
 import { parseXml, textOf, childOf } from '../../src/saml/reader/elements.ts';
 import { encryptedAssertion } from '../../src/saml/reader/encryption.ts';
 import { readResponse } from '../../src/saml/reader/response.ts';
@@ -186,6 +187,35 @@ test.each<[string, () => string]>([
   const start = performance.now();
   expect(await refusal(() => read(xml))).toBe('weight');
   process.stdout.write(`${what}: ${(performance.now() - start).toFixed(1)} ms\n`);
+});
+
+const nested = (depth: number) => '<x>'.repeat(depth) + '</x>'.repeat(depth);
+const attributesOf = (count: number) => Array.from({ length: count }, (_, n) => ` a${n}=""`).join('');
+test.each<[string, string, string, SamlReason]>([
+  ['33 levels', nested(32), nested(33), 'weight'],
+  ['51 attributes of an element', `<x${attributesOf(50)}/>`, `<x${attributesOf(51)}/>`, 'weight'],
+  [
+    '4,050 attributes',
+    `<x>${`<x${attributesOf(50)}/>`.repeat(80)}</x>`,
+    `<x>${`<x${attributesOf(50)}/>`.repeat(81)}</x>`,
+    'weight',
+  ],
+  ['an attribute twice', '<x a="" b=""/>', '<x a="" a=""/>', 'form'],
+  ['a reserved prefix', '<x xmlns:a="b"/>', '<x xmlns:xml="b"/>', 'form'],
+  ['an id of another form', '<x ID="_1"/>', `<x ID="_1']"/>`, 'form'],
+  ['an id twice', '<x ID="_1"><y ID="_2"/></x>', '<x ID="_1"><y ID="_1"/></x>', 'form'],
+  ['the end of a CDATA section', '<x>]]</x>', '<x>]]></x>', 'form'],
+])(
+  'a text with %s is refused before a parser sees it, and one with less is not (federation FR21, FR24)',
+  async (_what, fine, wrong, reason) => {
+    expect(admitted(fine)).toBe(fine);
+    expect(await refusal(() => admitted(wrong))).toBe(reason);
+  },
+);
+
+test('a comment in metadata neither cuts a value nor joins two (federation F36)', async () => {
+  expect(parseXml('<x><!-- a --><y>b</y></x>', { comments: true }).root.children).toHaveLength(1);
+  expect(await refusal(() => parseXml('<x>a<!-- -->b</x>', { comments: true }))).toBe('form');
 });
 
 const repeated = (count: number, make: (index: number) => string) =>
