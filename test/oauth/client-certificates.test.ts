@@ -127,6 +127,7 @@ describe('the subject', () => {
     expect(hasSubject('O=Bank\\0ACN=app', 'CN=app,O=Bank')).toBe(false);
     expect(hasSubject('CN=app + OU=x', 'OU=x+CN=app')).toBe(true);
     expect(hasSubject('CN=app + OU=x', 'CN=app,OU=x')).toBe(false);
+    expect(hasSubject('CN=app + serialNumber=1', 'CN=app')).toBe(false);
   });
 
   test('must be a distinguished name to be registered (RFC 4514 3)', () => {
@@ -141,6 +142,11 @@ describe('the subject', () => {
       'CN=#zz',
       'CN=#0c05617070',
       'CN=\\ff',
+      'CN=\\xa',
+      // digits that are none after a good value, another type than a string, and a length of several bytes
+      'CN=#0c0161zz',
+      'CN=#040161',
+      `CN=#0c81${'61'.repeat(129)}`,
       '=a',
     ])
       expect(parseDistinguishedName(text), text).toBeUndefined();
