@@ -8,25 +8,29 @@ import { compareMigrations } from '../database/migrations.ts';
 import { keptSecretKeys } from '../database/secret-key-file.ts';
 import { emptiedAfterRestore, truncation } from '../repositories/retention/after-restore.ts';
 import { by, type Command, type Output, parse, UsageError, withDatabase } from './command.ts';
+import { isDataFolder, readDataFolder } from './data-folder.ts';
 import { type DumpFacts, readDump } from './dump.ts';
 
 export const backupCommands: Record<string, Command> = {
   'backup check': {
-    usage: 'DUMP',
+    usage: 'DUMP|FOLDER',
     summary:
-      'Says which keys of SECRET_KEY a dump of pg_dump needs, whether they are set here, and which tables are emptied after it is restored. It opens no database. It exits with 1 if a key is missing, or if another version made the dump.',
+      'Says which keys of SECRET_KEY a dump of pg_dump needs, whether they are set here, and which tables are emptied after it is restored. It does not open the database of the service. Of a copy of DATA_DIR it starts the database on a copy of its own, and looks whether its key fits. It exits with 1 if a key is missing, or if another version made the dump.',
     async run(config, args) {
-      const [file] = parse(args, {}, ['DUMP']).positionals;
-      return checked(await readDump(file!), givenKeys(config));
+      const [file = ''] = parse(args, {}, ['DUMP|FOLDER']).positionals;
+      if (!isDataFolder(file)) return checked(await readDump(file), givenKeys(config));
+      const copy = await readDataFolder(file);
+      return checked(copy, copy.kept ? idsOf(copy.kept) : givenKeys(config), copy.kept && `${file}/secret-key`);
     },
   },
   'backup note': {
-    usage: '[DUMP] [--made-at TIME]',
-    summary: 'Records that a backup was made, so that `doctor` and the console know it. A dump is read first.',
-    options: [['--made-at TIME', 'When it was made; the time of the dump, or now, if missing.']],
+    usage: '[DUMP|FOLDER] [--made-at TIME]',
+    summary:
+      'Records that a backup was made, so that `doctor` and the console know it. A dump, or a copy of DATA_DIR, is read first.',
+    options: [['--made-at TIME', 'When it was made; the time of the dump or the copy, or now, if missing.']],
     async run(config, args, terminal) {
-      const { values, positionals } = parse(args, { 'made-at': { type: 'string' } }, ['[DUMP]']);
-      const dump = positionals[0] === undefined ? undefined : await readDump(positionals[0]);
+      const { values, positionals } = parse(args, { 'made-at': { type: 'string' } }, ['[DUMP|FOLDER]']);
+      const dump = positionals[0] === undefined ? undefined : await readBackup(positionals[0]);
       const madeAt = timeOf(values['made-at']) ?? dump?.madeAt ?? new Date();
       if (madeAt.getTime() > Date.now() + 60_000) throw new UsageError('--made-at must not be in the future.');
       const detail = {
@@ -41,6 +45,8 @@ export const backupCommands: Record<string, Command> = {
   },
 };
 
+const readBackup = (file: string): Promise<DumpFacts> => (isDataFolder(file) ? readDataFolder(file) : readDump(file));
+
 function timeOf(typed: string | undefined): Date | undefined {
   if (typed === undefined) return undefined;
   const time = new Date(typed);
@@ -52,18 +58,23 @@ function timeOf(typed: string | undefined): Date | undefined {
 function givenKeys({ secretKeys, databaseUrl, dataDir }: Config): string[] | undefined {
   const isKept = databaseUrl === undefined && existsSync(join(dataDir, 'secret-key'));
   const keys = secretKeys ?? (isKept ? keptSecretKeys(dataDir, false) : undefined);
-  return keys?.map((key) => parseSecretKey(key).id);
+  return keys && idsOf(keys);
 }
 
-async function checked(dump: DumpFacts, given: readonly string[] | undefined): Promise<Output> {
+const idsOf = (keys: readonly string[]): string[] => keys.map((key) => parseSecretKey(key).id);
+
+/** @param place of the keys, if they are not those of this shell */
+async function checked(dump: DumpFacts, given: readonly string[] | undefined, place?: string): Promise<Output> {
   const { pending, unknown } = await compareMigrations(dump.migrations);
   const missing = dump.keyIds.filter((id) => !(given ?? []).includes(id));
   const has = (id: string) =>
     given === undefined
       ? 'no SECRET_KEY is set here'
       : given.includes(id)
-        ? 'set here'
-        : 'not in the SECRET_KEY of this shell';
+        ? place === undefined
+          ? 'set here'
+          : `in ${place}`
+        : `not in ${place ?? 'the SECRET_KEY of this shell'}`;
   const lines = [
     `Issuer   ${dump.issuer ?? 'unknown: no service has started on it'}`,
     `Version  ${dump.version ?? 'unknown'}${versionText(pending, unknown)}`,

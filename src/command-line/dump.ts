@@ -33,6 +33,7 @@ export async function readDump(file: string): Promise<DumpFacts> {
   const stats = await stat(file).catch((error: unknown) => {
     throw ofTheFile(error, file);
   });
+  if (stats.isFile() && stats.size === 0) throw new UsageError(`The file ${file} is empty.`);
   const tables = await tablesIn(file, await linesOf(file, stats.isDirectory()));
   const names = tables.get('migrations')?.map((row) => row['name'] ?? '') ?? [];
   if (names.length === 0)
@@ -55,9 +56,7 @@ async function linesOf(file: string, isFolder: boolean): Promise<Readable> {
   const start = isFolder ? undefined : await startOf(file);
   if (isFolder) {
     await stat(join(file, 'toc.dat')).catch(() => {
-      throw new UsageError(
-        `The folder ${file} is no dump of pg_dump. A copy of DATA_DIR has its keys in its file secret-key, and is restored as a whole.`,
-      );
+      throw new UsageError(`The folder ${file} is neither a dump of pg_dump nor a copy of DATA_DIR.`);
     });
   }
   if (start === undefined || start.startsWith(magic.custom) || start.slice(tarOffset, tarOffset + 5) === 'ustar')

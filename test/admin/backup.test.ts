@@ -140,7 +140,8 @@ test.runIf(isHere)(
 test.runIf(isHere).each([
   ['missing', () => undefined, /does not exist/],
   ['other', (file: string) => writeFileSync(file, 'SELECT 1;\n'), /no dump of a database of Gatehouse/],
-  ['data', (file: string) => mkdirSync(file), /copy of DATA_DIR/],
+  ['data', (file: string) => mkdirSync(file), /neither .* nor a copy of DATA_DIR/],
+  ['empty', (file: string) => writeFileSync(file, ''), /is empty/],
   ['inserts', (file: string) => writeFileSync(file, 'INSERT INTO public.users VALUES (1);\n'), /without --inserts/],
   ['broken.gz', (file: string) => writeFileSync(file, gzipSync('x'.repeat(9999)).subarray(0, 20)), /read to its end/],
   ['broken.dump', (file: string) => writeFileSync(file, 'PGDMP and no more'), /pg_restore cannot read/],

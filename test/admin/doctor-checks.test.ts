@@ -263,10 +263,15 @@ const cases: [{ name: string }, () => { state: string; says: string; todo?: stri
     'warning',
     /transaction of psql/,
   ],
-  [backups, () => backups.judge({ noted: new Date(now - day), archived: false, now }), 'ok'],
-  [backups, () => backups.judge({ noted: undefined, archived: true, now }), 'ok'],
-  [backups, () => backups.judge({ noted: undefined, archived: false, now }), 'warning', /no backup/],
-  [backups, () => backups.judge({ noted: new Date(now - 9 * day), archived: false, now }), 'warning', /9 days/],
+  [backups, () => backups.judge({ noted: new Date(now - day), archived: false, now, kind: 'external' }), 'ok'],
+  [backups, () => backups.judge({ noted: undefined, archived: true, now, kind: 'external' }), 'ok'],
+  [backups, () => backups.judge({ noted: undefined, archived: false, now, kind: 'external' }), 'warning', /no backup/],
+  [
+    backups,
+    () => backups.judge({ noted: new Date(now - 9 * day), archived: false, now, kind: 'external' }),
+    'warning',
+    /9 days/,
+  ],
   [weakened, () => weakened.judge([]), 'ok'],
   [
     weakened,
@@ -337,4 +342,11 @@ test('the instructions for a new check name the files that there are (delivery 1
   const folder = new URL('../../', import.meta.url);
   const text = readFileSync(new URL('src/command-line/doctor/README.md', folder), 'utf8');
   for (const [, file] of text.matchAll(/`((?:src|test)\/[^`]+)`/g)) readFileSync(new URL(file!, folder));
+});
+
+test('the doctor names the form of backup note that fits the database (delivery 1)', () => {
+  const todo = (kind: 'embedded' | 'external') =>
+    backups.judge({ noted: undefined, archived: false, now, kind })[0]?.todo;
+  expect(todo('embedded')).toMatch(/Stop the service.*backup note FOLDER$/);
+  expect(todo('external')).toMatch(/backup note DUMP$/);
 });

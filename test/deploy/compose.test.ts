@@ -1,8 +1,8 @@
 // Starts what the compose files of deploy/ start, without a container: the same settings, the same commands and the same files of the proxies.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -188,6 +188,30 @@ test('single: the service starts without any setting, with its own database (del
   expect(server.stdout).toMatch(/password {3}\S{16,}/);
 });
 
+test('caddy: the commands of the page at home make a site of Caddy, which gets its certificate itself (delivery 4)', () => {
+  const page = readFileSync(join(root, 'docs/start-at-home.md'), 'utf8');
+  const command = /^ *(sed -e (?:.*\\\n)*.*) > deploy\/compose\/caddy\/sites\/wiki\.caddy$/m.exec(page)![1]!;
+  const env = { ...process.env, PROXY_SECRET: 'the-secret' };
+  const site = execFileSync('bash', ['-euc', command], { cwd: root, env, encoding: 'utf8' });
+  expect(site.replaceAll(/^\s*#.*$/gm, '')).not.toMatch(/\b[A-Z]+_[A-Z]+\b|\bAPPLICATION\b|^\s*tls /m);
+  expect(site).toContain('X-Gatehouse-Proxy-Secret the-secret');
+  mkdirSync(join(folder, 'sites'));
+  writeFileSync(join(folder, 'sites/wiki.caddy'), site);
+  // the folder of the sites is mounted where the file looks
+  const mounts = partsOf('caddy', envOf.caddy)['caddy']!.volumes!;
+  expect(mounts).toContain('./sites:/etc/caddy/sites:ro');
+  const file = placed('caddy', 'Caddyfile', [['/etc/caddy/sites/', `${folder}/sites/`]]);
+  const caddy = found('CADDY', '/usr/bin/caddy');
+  if (caddy === undefined) return;
+  const adapted = execFileSync(caddy, ['adapt', '--config', file, '--adapter', 'caddyfile'], {
+    env: { PATH: process.env['PATH'], ...envOf.caddy },
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  for (const host of [domain, 'wiki.example.com']) expect(adapted).toContain(`"host":["${host}"]`);
+  expect(adapted).toContain('"dial":"gatehouse:3000"');
+});
+
 test('Caddy and Traefik: the five lines of .env lead from https to the service (delivery 4)', async () => {
   // the database of the cluster, too
   const settings = { DATABASE_URL: database.url, SECRET_KEY: envOf.cluster['SECRET_KEY']! };
@@ -224,6 +248,9 @@ test('Caddy and Traefik: the five lines of .env lead from https to the service (
     const printed = startProgram(traefikPath, args, traefik.environment);
     expect(await issuerBy(secure, domain, printed)).toBe(`https://${domain}`);
   }
+  // the cluster has the database under another address
+  server.kill('SIGTERM');
+  await server.exited;
 });
 
 test.runIf(found('HAPROXY', '/usr/sbin/haproxy') !== undefined)(

@@ -12,6 +12,7 @@ import { freePort } from '../helpers/server-process.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const unit = readFileSync(join(root, 'deploy/systemd/gatehouse.service'), 'utf8');
+const embedded = readFileSync(join(root, 'deploy/systemd/embedded.conf'), 'utf8');
 const analyze = '/usr/bin/systemd-analyze';
 const asRoot = process.getuid?.() === 0;
 const NOBODY = 65534;
@@ -35,9 +36,15 @@ describe.runIf(existsSync(analyze))('systemd', () => {
   test('systemd-analyze verifies the unit, and rates its exposure at 1.4 or better (delivery 4)', () => {
     const file = join(folder, 'gatehouse.service');
     writeFileSync(file, unit.replaceAll('/opt/gatehouse', root));
+    // with the embedded database, too
+    const other = join(folder, 'embedded');
+    mkdirSync(join(other, 'gatehouse.service.d'), { recursive: true });
+    writeFileSync(join(other, 'gatehouse.service'), unit.replaceAll('/opt/gatehouse', root));
+    writeFileSync(join(other, 'gatehouse.service.d/embedded.conf'), embedded);
     const run = (...args: string[]) =>
       execFileSync(analyze, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
     expect(run('verify', '--man=no', file)).toBe('');
+    expect(run('verify', '--man=no', join(other, 'gatehouse.service'))).toBe('');
     // it exits with an error above the threshold, which is ten times the rating
     expect(run('security', '--offline=true', '--no-pager', '--threshold=14', file)).toMatch(
       /exposure level .*: 1\.\d OK/,
@@ -55,12 +62,14 @@ test('each secret of the unit comes as a credential, and none stands in it (deli
   ).toEqual([]);
 });
 
-test.runIf(asRoot)(
-  'the command of the unit starts as its user, without capabilities and with few files of /proc (delivery 4)',
-  async () => {
-    const credentials = join(folder, 'credentials');
-    const state = join(folder, 'state');
-    for (const path of [credentials, state]) mkdirSync(path);
+test.runIf(asRoot).each(['your PostgreSQL', 'the embedded one'])(
+  'the command of the unit starts with %s as its user, without capabilities and with few files of /proc (delivery 4)',
+  async (kind) => {
+    const place = join(folder, kind.replaceAll(' ', '-'));
+    const [credentials, state] = [join(place, 'credentials'), join(place, 'state')];
+    for (const path of [place, credentials, state]) mkdirSync(path);
+    const isEmbedded = kind === 'the embedded one';
+    const unset = isEmbedded ? /^UnsetEnvironment=(.*)$/m.exec(embedded)![1]!.split(' ') : [];
     chmodSync(folder, 0o755);
     const port = await freePort();
     writeFileSync(join(credentials, 'secret-key'), `${randomBytes(32).toString('base64url')}\n`);
@@ -69,7 +78,8 @@ test.runIf(asRoot)(
     const environment = Object.fromEntries(
       all('Environment')
         .flatMap((line) => line.replaceAll('%d', credentials).split(' '))
-        .map((line) => line.split('=') as [string, string]),
+        .map((line) => line.split('=') as [string, string])
+        .filter(([name]) => !unset.includes(name)),
     );
     const command = all('ExecStart')[0]!.replace('/opt/gatehouse', root);
     // systemd does the same: no new privileges, no capabilities, and /proc with the entries of processes alone
@@ -99,9 +109,16 @@ test.runIf(asRoot)(
         { timeout: patience, interval: 50 },
       );
       expect(printed).toContain('Gatehouse is ready');
-      expect(existsSync(join(state, 'data'))).toBe(false);
+      expect(existsSync(join(state, 'data'))).toBe(isEmbedded);
+      // root runs commands beside it, as docs/install.md says
+      if (isEmbedded) {
+        const env = { PATH: process.env['PATH'], DATA_DIR: join(state, 'data') };
+        expect(execFileSync(join(root, 'bin/gatehouse'), ['user', 'list'], { env, encoding: 'utf8' })).toContain(
+          'admin',
+        );
+      }
     } finally {
-      child.kill('SIGKILL');
+      child.kill(isEmbedded ? 'SIGTERM' : 'SIGKILL');
       await closed;
     }
   },

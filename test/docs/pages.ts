@@ -29,11 +29,12 @@ export const foreign: readonly { words: RegExp; why: string }[] = [
   { words: /^bin\/gatehouse(?: --env-file=\.env)?$/gm, why: 'starts the service' },
   { words: /^(?:export )?(?:DATABASE_URL|RESTORED_URL|CONNECTIONS_ALLOW|SECRET_KEY|BASE_URL)=.*$|^cp \.env\.example .*$/gm, why: 'sets it up' },
   { words: new RegExp(`^(?:psql|pg_dump|createdb|pg_restore) ${rest}`, 'gm'), why: 'is of PostgreSQL' },
-  { words: /^cp -a data .*$|^old=.*$|^printf '%s,%s.*$/gm, why: 'is for a folder of data' },
+  { words: /^cp -a data .*$|^bin\/gatehouse backup \w+ data-backup$|^old=.*$|^printf '%s,%s.*$/gm, why: 'is for a folder of data' },
   { words: new RegExp(`^(?:occ|gitea|pveum|vault) ${rest}`, 'gm'), why: 'is of a program that signs users in' },
   { words: /^(?:MINIO|OAUTH|OPENID|WEB|OC|PROXY|GRAPH|ENABLE|OIDC|PAPERLESS|SSO|SMTP|MAIL|URL|DOMAIN)\w*=.*$/gm, why: 'is its setting' },
   { words: /^(?:ISSUER=\S+ CLIENT_ID=.* )?node \w+\.mjs$/gm, why: 'runs a program of the page' },
-  { words: new RegExp(`^(?:useradd|install|tar|cd /opt/gatehouse|systemctl|journalctl|openssl rand|export SECRET_KEY_FILE|TRUST_PROXY=127|/opt/gatehouse|helm|kubectl|cosign|gh|sha256sum) ?${rest}`, 'gm'), why: 'installs the service on a machine' },
+  { words: new RegExp(`^(?:useradd|install|tar|cd /opt/gatehouse|systemctl|journalctl|openssl rand|export SECRET_KEY_FILE|export DATA_DIR|TRUST_PROXY=127|/opt/gatehouse|helm|kubectl|cosign|gh|sha256sum) ?${rest}`, 'gm'), why: 'installs the service on a machine' },
+  { words: new RegExp(`^sed -e ${rest}`, 'gm'), why: 'writes a file of a proxy' },
   { words: /^until .*$/gm, why: 'waits for an administrator' },
 ];
 

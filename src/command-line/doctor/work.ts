@@ -109,22 +109,26 @@ interface SeenBackups {
   noted: Date | undefined;
   archived: boolean;
   now: number;
+  kind: Place['kind'];
 }
 
 const day = 86_400_000;
 
 export const backups = check<SeenBackups>('backups', {
-  async look({ store }) {
+  async look({ store, kind }) {
     const [{ events }, archived] = await Promise.all([
       store.auditSearch.search({ type: 'backup.noted' }, { limit: 1, before: undefined }),
       store.databaseStatus.isArchived(),
     ]);
     const made = events[0]?.detail?.['made_at'];
-    return { noted: typeof made === 'string' ? new Date(made) : undefined, archived, now: Date.now() };
+    return { noted: typeof made === 'string' ? new Date(made) : undefined, archived, now: Date.now(), kind };
   },
-  judge({ noted, archived, now }) {
+  judge({ noted, archived, now, kind }) {
     if (archived) return [ok('the server archives its log of changes')];
-    const todo = 'Make one, and record it: gatehouse backup note DUMP';
+    const todo =
+      kind === 'embedded'
+        ? 'Stop the service, copy DATA_DIR, start the service, and record the copy: gatehouse backup note FOLDER'
+        : 'Make one, and record it: gatehouse backup note DUMP';
     if (!noted) return [warning('no backup is recorded', todo)];
     const days = Math.floor((now - noted.getTime()) / day);
     if (days > 7) return [warning(`the newest recorded backup is ${days} days old`, todo)];
