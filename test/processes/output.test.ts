@@ -33,6 +33,8 @@ const settings = async () => ({
   DATABASE_URL: bed.database.url,
   SECRET_KEY: bed.secretKey,
   PORT: String(await freePort()),
+  // beside the instances of the bed, and beside those that have just crashed
+  BASE_URL: bed.issuer,
   DATA_DIR: folder,
 });
 const linesOf = (printed: string) => printed.split('\n').filter((line) => line !== '');
@@ -63,7 +65,7 @@ describe('the service on a terminal', () => {
     const hostile = preload(`setTimeout(() => console.error('a package \\x1b[2J\\x9b2J\\u202e printed this'), 1);`);
     const terminal = onTerminal({ ...given, ...hostile });
     await terminal.shows('bin/gatehouse help');
-    const issuer = `http://localhost:${given.PORT}`;
+    const { issuer } = bed;
     expect(terminal.lines()).toEqual(
       expect.arrayContaining([`  Gatehouse is ready at ${issuer}`, `  Console      ${issuer}/admin`]),
     );
