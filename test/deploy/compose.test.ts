@@ -190,7 +190,7 @@ test('single: the service starts without any setting, with its own database (del
 
 test('caddy: the commands of the page at home make a site of Caddy, which gets its certificate itself (delivery 4)', () => {
   const page = readFileSync(join(root, 'docs/start-at-home.md'), 'utf8');
-  const command = /^ *(sed -e (?:.*\\\n)*.*) > deploy\/compose\/caddy\/sites\/wiki\.caddy$/m.exec(page)![1]!;
+  const command = /^ *(sed -e (?:.*\\\n)*.*) > "\$SITES\/wiki\.caddy"$/m.exec(page)![1]!;
   const env = { ...process.env, PROXY_SECRET: 'the-secret' };
   const site = execFileSync('bash', ['-euc', command], { cwd: root, env, encoding: 'utf8' });
   expect(site.replaceAll(/^\s*#.*$/gm, '')).not.toMatch(/\b[A-Z]+_[A-Z]+\b|\bAPPLICATION\b|^\s*tls /m);
