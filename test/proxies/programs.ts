@@ -11,6 +11,8 @@ import { freePort } from '../helpers/server-process.ts';
 
 export interface Setting {
   host: string;
+  /** Further hosts of the site. */
+  others?: readonly string[];
   secret: string;
   /** The base address of the service. */
   gatehouse: string;
@@ -116,10 +118,12 @@ export interface RunningProxy {
 }
 
 /** Starts a proxy of a site, and waits until it listens. */
-export function startProxy(program: Program, { host, secret, gatehouse, application }: Setting): Promise<RunningProxy> {
+export function startProxy(program: Program, setting: Setting): Promise<RunningProxy> {
+  const { host, others = [], secret, gatehouse, application } = setting;
   const { hostname, port, host: serviceHost } = new URL(gatehouse);
   return runProxy(program, {
     host,
+    others,
     sources: [`forward-auth/${program.file}`],
     values: [
       ['GATEHOUSE_HOST', serviceHost],
@@ -149,12 +153,12 @@ interface Configuration {
 
 /** Starts a proxy with files of deploy/, and waits until it listens. */
 export async function runProxy(program: Runnable, configuration: Configuration): Promise<RunningProxy> {
-  const { host, others, sources } = configuration;
+  const { host, others = [], sources } = configuration;
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-proxy-'));
   const [port, other] = [configuration.port ?? (await freePort()), await freePort()];
-  makeCertificates(folder, { name: host, ...(others && { others }) });
+  makeCertificates(folder, { name: host, others });
   const values = [
-    ['SITE_HOST', host],
+    ['SITE_HOST', [host, ...others].join(' ')],
     ...configuration.values,
     ['KEY_FILE', join(folder, 'server.key')],
     ['CERTIFICATE_FILE', join(folder, program.joinsKey ? 'joined.pem' : 'server.pem')],

@@ -27,6 +27,8 @@ interface Got {
   body: string;
 }
 
+/** nginx and Caddy take several hosts of a site. */
+const second = 'second.example';
 let service: TestService;
 let token: string;
 let site: TestSite;
@@ -37,6 +39,7 @@ beforeAll(async () => {
   service = await startTestService({ environment: withoutLimits });
   token = await adminToken(service);
   site = await createSite(service, token, 'app.example', {
+    hosts: ['app.example', second],
     open_paths: ['/public/'],
     access: 'groups',
     access_groups: ['staff'],
@@ -70,20 +73,26 @@ const tested = programs.filter(({ isFetched, path }) => !isFetched || path !== u
 
 describe.each(tested)('$name', (program) => {
   const isMissing = program.path === undefined;
+  const takesHosts = program.name === 'nginx' || program.name === 'Caddy';
   let proxy: RunningProxy | undefined;
   beforeAll(async () => {
     if (program.path === undefined) return;
     const { port } = application.address() as AddressInfo;
-    proxy = await startProxy(program, { ...site, gatehouse: service.issuer, application: port });
+    const others = takesHosts ? [second] : [];
+    proxy = await startProxy(program, { ...site, others, gatehouse: service.issuer, application: port });
   });
   afterAll(() => proxy?.stop());
 
   /** Sends a request to the proxy as a browser does. */
-  function send(path: string, headers: readonly Header[], { method = 'GET', body = '' } = {}): Promise<Answer> {
+  function send(
+    path: string,
+    headers: readonly Header[],
+    { method = 'GET', body = '', host = site.host } = {},
+  ): Promise<Answer> {
     reached = [];
     const length = body === '' ? [] : [['content-length', String(body.length)] as const];
-    const list = [['host', site.host] as const, ...headers, ...length].flatMap(([name, value]) => [name, value]);
-    const where = { host: '127.0.0.1', port: proxy!.port, servername: site.host, rejectUnauthorized: false };
+    const list = [['host', host] as const, ...headers, ...length].flatMap(([name, value]) => [name, value]);
+    const where = { host: '127.0.0.1', port: proxy!.port, servername: host, rejectUnauthorized: false };
     return new Promise((resolve, reject) => {
       const sent = request({ ...where, path, method, headers: list, setHost: false, agent: false }, (response) => {
         let text = '';
@@ -255,6 +264,26 @@ describe.each(tested)('$name', (program) => {
     expect([answer.status, reached[0]?.body.length]).toEqual([200, upload.body.length]);
   });
 
+  test.skipIf(isMissing || program.name !== 'nginx')(
+    'stores no long body of a visitor who is not signed in: nginx itself refuses it below /.gatehouse/ (delivery 4)',
+    async () => {
+      const long = await send('/.gatehouse/callback', opensPage, { method: 'POST', body: 'x'.repeat(200_000) });
+      expect([long.status, long.body]).toEqual([413, expect.stringContaining('nginx')]);
+      const short = await send('/.gatehouse/callback', opensPage, { method: 'POST', body: 'x'.repeat(1000) });
+      // the service answers: the callback takes no form
+      expect([short.status, short.body]).toEqual([405, expect.not.stringContaining('nginx')]);
+    },
+  );
+
+  test.skipIf(isMissing || !takesHosts)(
+    'protects each host of a site with several, with a sign-in of its own (federation 13)',
+    async () => {
+      const asked = await send('/page', opensPage, { host: second });
+      expect([asked.status, reached]).toEqual([302, []]);
+      expect(new URL(asked.location!).searchParams.get('redirect_uri')).toBe(`https://${second}/.gatehouse/callback`);
+    },
+  );
+
   test.skipIf(isMissing)('writes no code of a callback into a log (delivery 4)', async () => {
     const browser = new SiteBrowser(service);
     const asked = await send('/page', opensPage);
@@ -272,17 +301,19 @@ describe.each(tested)('$name', (program) => {
   });
 
   test.skipIf(isMissing || program.name !== 'nginx')(
-    'leads http to the https address of the site, and not to that of another (delivery 4)',
+    'leads http to the https address of each host of the site (delivery 4)',
     async () => {
       const socketPath = join(proxy!.folder, 'plain');
-      const [status, location] = await new Promise<[number?, string?]>((resolve, reject) => {
-        const sent = requestPlain({ socketPath, path: '/page?a=1', headers: { host: site.host } }, (response) => {
-          response.resume();
-          resolve([response.statusCode, response.headers.location]);
+      for (const host of [site.host, second]) {
+        const [status, location] = await new Promise<[number?, string?]>((resolve, reject) => {
+          const sent = requestPlain({ socketPath, path: '/page?a=1', headers: { host } }, (response) => {
+            response.resume();
+            resolve([response.statusCode, response.headers.location]);
+          });
+          sent.on('error', reject).end();
         });
-        sent.on('error', reject).end();
-      });
-      expect([status, location]).toEqual([308, `https://${site.host}/page?a=1`]);
+        expect([status, location]).toEqual([308, `https://${host}/page?a=1`]);
+      }
     },
   );
 
