@@ -1,7 +1,6 @@
 // Runs a sample enterprise application server: it admits the members of one group, with the authorization code as its only credential.
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { SignJWT } from 'jose';
 import {
   clientName,
@@ -14,7 +13,7 @@ import {
 } from './application-views.ts';
 import { type Approve, approveNew, type Registered, reuse } from './registration.ts';
 import { problemPage } from './views.ts';
-import { createSessions, keepAtMost, listen, redirect, send } from './web.ts';
+import { createSessions, keepAtMost, listen, readForm, redirect, send } from './web.ts';
 
 /** The application's registration, as it stores it. It holds no client secret: this application never needs one. */
 export interface ApplicationRegistration extends Registered {
@@ -179,7 +178,7 @@ export async function startApplicationServer(options: ApplicationServerOptions):
     if (!(Number(request.headers['content-length']) <= maxForm)) {
       return send(response, 413, problemPage(clientName, 'That form is too long.'));
     }
-    const theme = new URLSearchParams(await text(request)).get('theme');
+    const theme = (await readForm(request)).get('theme');
     try {
       if (!(await provider.userScope(code)).scope.includes(admittedGroup)) return redirect(response, '/');
       // null removes the key

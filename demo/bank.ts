@@ -1,14 +1,13 @@
 // Runs a sample bank that follows FAPI 2.0 Message Signing: it authenticates by a key, signs and pushes its requests, reads signed answers, and its
 // tokens are bound to a key by DPoP. Its customers allow each payment by itself (RFC 9396).
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import * as oidc from 'openid-client';
 import { type BankNotice, bankPage, type Customer } from './bank-views.ts';
 import { allowedPayment, invoices, type Payment, paymentType } from './payments.ts';
 import { type Approve, approveNew, type Registered, reuse } from './registration.ts';
 import { problemPage } from './views.ts';
-import { createSessions, keepAtMost, listen, redirect, send } from './web.ts';
+import { createSessions, keepAtMost, listen, readForm, redirect, send } from './web.ts';
 
 /** The bank's registration, as it stores it. */
 export interface BankRegistration extends Registered {
@@ -100,7 +99,7 @@ export async function startBank(options: BankOptions): Promise<Bank> {
 
   /** Asks the customer to allow one payment. */
   async function pay(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const payment = invoices[new URLSearchParams(await text(request)).get('invoice') ?? ''];
+    const payment = invoices[(await readForm(request)).get('invoice') ?? ''];
     if (payment && sessions.find(request)?.customer) await ask(request, response, payment);
     else redirect(response, '/');
   }

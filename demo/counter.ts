@@ -1,11 +1,10 @@
 // Runs the counter of the sample bank: a clerk starts a payment, and the customer allows it on a phone, in the account (OpenID Connect CIBA).
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { text } from 'node:stream/consumers';
 import * as oidc from 'openid-client';
 import { type CounterScreen, counterScreen } from './counter-views.ts';
 import { allowedPayment, invoices, type PaidPayment, type Payment, paymentType } from './payments.ts';
 import { type Approve, approveNew, type Registered, reuse } from './registration.ts';
-import { listen, redirect, send } from './web.ts';
+import { listen, readForm, redirect, send } from './web.ts';
 
 export interface CounterRegistration extends Registered {
   client_secret: string;
@@ -73,7 +72,7 @@ export async function startCounter(options: CounterOptions): Promise<Counter> {
   }
 
   async function pay(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const form = new URLSearchParams(await text(request));
+    const form = await readForm(request);
     const customer = form.get('customer')?.trim() ?? '';
     const number = form.get('invoice') ?? '';
     const payment = invoices[number];

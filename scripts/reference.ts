@@ -505,7 +505,7 @@ const events: Record<AuditEventType, string> = {
   'provisioning_target.held':
     'The service held a provisioning target, because many accounts would end. `leaving` in the detail is their number',
   'provisioning_target.failing':
-    'A provisioning target has answered no request well for an hour. Administrators get a mail, once until it works again',
+    'A provisioning target has failed for an hour. Administrators get one mail, and another one only after the target has worked again',
   'provisioning_target.approved': 'An administrator approved what a held provisioning target gets',
   'provisioning_target.reconciled': 'An administrator had all users compared with a provisioning target',
   'trusted_issuer.created': 'A trusted issuer was created',

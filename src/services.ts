@@ -83,8 +83,9 @@ export interface ServiceOptions {
   renderer?: PageRenderer | undefined;
   /** Replaces the function that makes a key pair. */
   newKeyPair?: typeof makeKeyPair | undefined;
-  /** Replace the transport that the settings name, and the limits for refusals that are kept. */
+  /** Replaces the transport that the settings name. */
   mailTransport?: MailTransport | undefined;
+  /** Replaces the limits of the refusals that are kept. */
   refusalLimits?: Parameters<typeof createKeepRefusal>[1] | undefined;
   /** The other processes behind the same port. */
   siblings?: Siblings | undefined;

@@ -118,7 +118,7 @@ function throughPgRestore(file: string): Readable {
   return stdout;
 }
 
-/** What pg_restore says in the end of the dump whose lines it prints. */
+/** The complaint of pg_restore, by the stream of its lines; undefined if it has none. */
 const complaints = new WeakMap<Readable, Promise<string | undefined>>();
 
 type Row = Record<string, string | undefined>;

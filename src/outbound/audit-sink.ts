@@ -58,7 +58,7 @@ export function createAuditSink(settings: CollectorSettings, send: GuardedSend):
     const message = {
       body,
       headers,
-      ...sinkLimits,
+      timeout: sinkLimits.timeout,
       signal: stopping.signal,
       ...(settings.ca !== undefined && { ca: settings.ca }),
     };

@@ -13,7 +13,14 @@ import { declareSubscribers } from '../domain/events/subscribers.ts';
 import { openEncryption } from '../domain/keys/encryption-at-rest.ts';
 import { OAuthError } from '../oauth/errors.ts';
 import { isStrongSecret } from '../rules/clients/given-credentials.ts';
-import { readYaml, YamlFault, type YamlMap, type YamlText, type YamlValue } from '../rules/files/yaml-text.ts';
+import {
+  isYamlMap,
+  readYaml,
+  YamlFault,
+  type YamlMap,
+  type YamlText,
+  type YamlValue,
+} from '../rules/files/yaml-text.ts';
 import { type DevUser, readDevUsers, storeDevUser } from './dev-users.ts';
 import type { Additions } from './service.ts';
 
@@ -44,8 +51,6 @@ const usual: YamlMap = {
 
 /** A name that no file gives a variable. */
 const plainVariable = 'GATEHOUSE_DEV_PLAIN_';
-const isMap = (value: YamlValue | undefined): value is YamlMap =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 interface ReadConfiguration {
   texts: FileText[];
@@ -77,12 +82,12 @@ export async function readDevConfiguration(path: string | undefined): Promise<Re
 /** Takes out what other files must not have. */
 function takeApart({ value, lineOf }: YamlText, name: string, read: ReadConfiguration): void {
   const rest = without(value, 'users');
-  const clients = isMap(rest['clients']) ? rest['clients'] : {};
+  const clients = isYamlMap(rest['clients']) ? rest['clients'] : {};
   const own = Object.fromEntries(
-    Object.entries(clients).map(([id, client]) => [id, isMap(client) ? withSource(client, read.plain) : client]),
+    Object.entries(clients).map(([id, client]) => [id, isYamlMap(client) ? withSource(client, read.plain) : client]),
   );
   Object.assign(read.clients, clients);
-  const whole = { apiVersion, name: 'dev', ...rest, ...(isMap(rest['clients']) && { clients: own }) };
+  const whole = { apiVersion, name: 'dev', ...rest, ...(isYamlMap(rest['clients']) && { clients: own }) };
   read.texts.push({ name, text: '', read: { value: whole, lineOf } });
 }
 
@@ -122,7 +127,7 @@ export async function fillDevDatabase(
     const made = new Map(secrets.filter(({ section }) => section === 'clients').map(({ key, value }) => [key, value]));
     return {
       clients: Object.entries(clients).map(([id, client]) => {
-        const { client_secret: secret, redirect_uris: uris } = isMap(client) ? client : {};
+        const { client_secret: secret, redirect_uris: uris } = isYamlMap(client) ? client : {};
         const given = typeof secret === 'string' && secret !== 'generate' ? secret : undefined;
         return { client_id: id, client_secret: made.get(id) ?? given, redirect_uris: uris };
       }),

@@ -10,7 +10,7 @@ import type { createAdministration } from '../domain/administration/administrati
 import { firstRefusal, rule, sentenceOf } from '../oauth/refusals.ts';
 import { associatedDataOf } from '../repositories/keys/sealed-values.ts';
 import type { Store } from '../repositories/store.ts';
-import type { YamlMap, YamlText, YamlValue } from '../rules/files/yaml-text.ts';
+import { isYamlMap, type YamlMap, type YamlText } from '../rules/files/yaml-text.ts';
 import { newUserShape } from '../rules/users/administration.ts';
 
 const { username, ...others } = newUserShape(1).shape;
@@ -29,19 +29,18 @@ interface File {
   text: YamlText;
 }
 
-const isMap = (value: YamlValue | undefined): value is YamlMap =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** @throws ConfigError with one sentence that names the file and the line */
 export function readDevUsers(files: readonly File[]): DevUser[] {
-  const declared = files.flatMap(({ text: { value } }) => (isMap(value['groups']) ? Object.keys(value['groups']) : []));
+  const declared = files.flatMap(({ text: { value } }) =>
+    isYamlMap(value['groups']) ? Object.keys(value['groups']) : [],
+  );
   const declares = files.some(({ text: { value } }) => value['groups'] !== undefined);
   return files.flatMap(({ name: file, text: { value, lineOf } }) => {
     const { users = {} } = value;
     const refuse = (path: string[], sentence: string): never => {
       throw new ConfigError(`The configuration is wrong: line ${lineOf(path)} of ${file}: ${sentence}.`);
     };
-    if (users !== null && !isMap(users))
+    if (users !== null && !isYamlMap(users))
       refuse(['users'], 'users must be a mapping: the name of each user, and its members');
     return Object.entries((users ?? {}) as YamlMap).map(([name, entry]) => {
       const fault = (member: string, sentence: string) =>
@@ -51,7 +50,7 @@ export function readDevUsers(files: readonly File[]): DevUser[] {
       const parsed = entryShape.safeParse(entry ?? {}, { reportInput: true });
       if (!parsed.success) {
         const found = firstRefusal(parsed.error, 'the entry');
-        const isUnknown = found.code === 'unknown' && isMap(entry) && Object.hasOwn(entry, found.member);
+        const isUnknown = found.code === 'unknown' && isYamlMap(entry) && Object.hasOwn(entry, found.member);
         return fault(found.member, isUnknown ? near(found.member, Object.keys(entryShape.shape)) : sentenceOf(found));
       }
       const { totp } = parsed.data;

@@ -64,7 +64,7 @@ async function start(given: DevArguments): Promise<void> {
         app: {
           passwordWork: littleWork,
           mailTransport: mailTo(logger),
-          // the answer of a door says what is behind each of them
+          // a door explains each refusal, so the service keeps all of them
           refusalLimits: { blocked: () => 0, consume: async () => 0 },
           newKeyPair: (alg) => {
             const pair = pairs.get(alg) ?? makeKeyPair(alg);

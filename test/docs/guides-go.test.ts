@@ -1,4 +1,4 @@
-// Walks the guides of nginx, Caddy and Traefik with oauth2-proxy, and that of Miniflux, by their own blocks: sign-in, a lost group, a disabled user. Go builds both programs, and PyPI has Traefik. npm run walks -- guides-go
+// Walks the guides of nginx, Caddy and Traefik with oauth2-proxy, and that of Miniflux, by their own blocks: sign-in, a lost group, a disabled user. Go builds both programs, and pip installs Traefik. npm run walks -- guides-go
 import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';

@@ -115,7 +115,7 @@ browserTest('a customer reads a payment in full, refuses it, and then allows exa
 });
 
 browserTest(
-  'a payment that starts at the counter is allowed on a phone, after a refusal and a name of nobody (OpenID Connect CIBA 7, RFC 9396 2)',
+  'a payment that starts at the counter is allowed on a phone, after a refusal and an unknown user name (OpenID Connect CIBA 7, RFC 9396 2)',
   async () => {
     const counter = await startCounter({
       issuer: service.issuer,

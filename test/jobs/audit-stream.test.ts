@@ -231,7 +231,7 @@ const portionsOf = {
 const paces: Pace[] = ['stops', 'a byte at a time'];
 
 test.each(Object.keys(portionsOf) as (keyof typeof portionsOf)[])(
-  'a collector of %s that reads nothing, or a byte at a time, costs requests no statement, has one portion at a time, and gets all events later (federation F114)',
+  'a collector of %s that reads nothing, or a byte at a time, adds no statement to a request, gets one portion at a time, and later all events (federation F114)',
   async (scheme) => {
     const { collector, service }: Running<Collector> = { https, 'otlp+https': otlp, 'syslog+tls': syslog }[scheme];
     const token = await adminToken(service);

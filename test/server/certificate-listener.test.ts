@@ -100,11 +100,10 @@ test('the order of the ciphers is that of the service, and the protocol is HTTP/
 });
 
 test('a connection that does not begin TLS ends (security R105)', async () => {
-  const { port, ask, stop } = await listening({ handshakeTimeout: 50 });
+  const { port, stop } = await listening({ handshakeTimeout: 50 });
   const silent = connectTcp({ host: 'localhost', port });
   silent.on('error', () => undefined);
   await once(silent, 'close');
-  expect((await ask()).isVerified).toBe(false);
   await stop();
 });
 

@@ -162,7 +162,7 @@ export const createClient = operation({
   },
 });
 
-/** What a SAML application asks for. The metadata contain the rest. */
+/** The values that a SAML application asks for. Its metadata contain the others. */
 const identityProvider = (issuer: string): string =>
   [
     'The application needs these values:',

@@ -28,6 +28,9 @@ const ours: YamlRules = { most: { bytes: maxFile, aliases: 100, depth: 32, value
 export type YamlMap = { [name: string]: YamlValue };
 export type YamlValue = string | number | boolean | null | YamlValue[] | YamlMap;
 
+export const isYamlMap = (value: YamlValue | undefined): value is YamlMap =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 /** A value with a tag that the rules name. */
 export class Tagged {
   readonly tag: string;

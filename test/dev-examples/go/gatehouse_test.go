@@ -56,7 +56,7 @@ func startGatehouse() (*gatehouse, func(), error) {
 	command := exec.Command(getenv("GATEHOUSE", "gatehouse"), "dev", "--config", getenv("GATEHOUSE_CONFIG", "gatehouse.yaml"))
 	command.Stderr = os.Stderr
 	for _, variable := range os.Environ() {
-		// settings that are another program's: the application may have some of the same names
+		// settings that the application may have for itself: the application may have some of the same names
 		switch name, _, _ := strings.Cut(variable, "="); name {
 		case "DATABASE_URL", "BASE_URL", "LOG_LEVEL":
 		default:

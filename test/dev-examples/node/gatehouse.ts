@@ -24,7 +24,7 @@ export interface Gatehouse {
   stop(): Promise<void>;
 }
 
-/** Settings that are another program's: the application may have some of the same names. */
+/** Settings that the application may have for itself. */
 const foreign = ['DATABASE_URL', 'BASE_URL', 'LOG_LEVEL'];
 
 /** @param config the configuration file @param command the launcher of Gatehouse */

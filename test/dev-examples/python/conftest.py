@@ -8,7 +8,7 @@ import pytest
 import requests
 
 
-# settings that are another program's: the application may have some of the same names
+# settings that the application may have for itself: the application may have some of the same names
 FOREIGN = ("DATABASE_URL", "BASE_URL", "LOG_LEVEL")
 
 

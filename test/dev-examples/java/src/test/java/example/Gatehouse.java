@@ -23,7 +23,7 @@ final class Gatehouse implements AutoCloseable {
   Gatehouse(String config) throws Exception {
     String command = System.getenv().getOrDefault("GATEHOUSE", "gatehouse");
     ProcessBuilder builder = new ProcessBuilder(command, "dev", "--config", config);
-    // settings that are another program's: the application may have some of the same names
+    // settings that the application may have for itself: the application may have some of the same names
     List.of("DATABASE_URL", "BASE_URL", "LOG_LEVEL").forEach(builder.environment()::remove);
     process = builder.redirectError(ProcessBuilder.Redirect.INHERIT).start();
     String line = new BufferedReader(new InputStreamReader(process.getInputStream())).readLine();
