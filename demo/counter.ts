@@ -91,16 +91,20 @@ export async function startCounter(options: CounterOptions): Promise<Counter> {
         binding_message: message,
         authorization_details: JSON.stringify([payment]),
       });
+      // the clerk has started another payment since, or left this one
+      if (signal.aborted) return redirect(response, '/');
       screen = { state: 'waiting', account: `${issuer}/account/requests`, customer, message, payment };
       waitForCustomer(asked, payment, signal).then(
-        (paid) => (screen = { state: 'paid', paid }),
+        (paid) => {
+          if (!signal.aborted) screen = { state: 'paid', paid };
+        },
         (error: unknown) => {
           if (!signal.aborted) screen = { state: 'not-paid', reason: reasonOf(error) };
         },
       );
     } catch (error) {
       if (!(error instanceof oidc.ResponseBodyError)) throw error;
-      screen = { state: 'not-paid', reason: reasonOf(error) };
+      if (!signal.aborted) screen = { state: 'not-paid', reason: reasonOf(error) };
     }
     redirect(response, '/');
   }

@@ -58,12 +58,12 @@ export const invoices: Readonly<Record<string, Payment>> = {
 
 /** The payment in a token response, if it is the one that was asked for and there is no other one. */
 export function allowedPayment(asked: Payment, details: unknown): PaidPayment | undefined {
-  const [granted, ...others] = Array.isArray(details) ? (details as PaidPayment[]) : [];
-  if (!granted || others.length > 0) return undefined;
-  const { payee } = granted;
+  const [granted, ...others] = Array.isArray(details) ? (details as Partial<PaidPayment>[]) : [];
+  if (typeof granted?.id !== 'string' || others.length > 0) return undefined;
+  const { id, payee } = granted;
   const isEqual =
     (['type', 'amount', 'currency', 'reference'] as const).every((member) => granted[member] === asked[member]) &&
-    payee.name === asked.payee.name &&
+    payee?.name === asked.payee.name &&
     payee.iban === asked.payee.iban;
-  return isEqual ? granted : undefined;
+  return isEqual ? { ...asked, id } : undefined;
 }
