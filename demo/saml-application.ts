@@ -42,6 +42,8 @@ interface Session {
   begun: Map<string, true>;
   member?: Member;
   profile?: Profile;
+  /** Whether this browser was sent to the service to sign out there. */
+  isLeaving?: true;
   /** A message for the next page. */
   notice?: SamlNotice;
 }
@@ -179,15 +181,28 @@ export async function startSamlApplication(options: SamlApplicationOptions): Pro
   async function signOut(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const profile = sessions.find(request)?.profile;
     sessions.forget(request);
-    sessions.begin(response);
+    const session = sessions.begin(response);
+    if (profile) session.isLeaving = true;
     redirect(response, profile ? await saml.getLogoutUrlAsync(profile, '', {}) : '/');
   }
 
   async function signedOut(request: IncomingMessage, response: ServerResponse, address: URL): Promise<void> {
+    const session = sessions.find(request);
+    if (!session?.isLeaving || !isSignedResponse(address.searchParams)) {
+      const problem = 'This is no answer to a sign-out that began in this browser.';
+      return send(response, 400, problemPage(application, problem));
+    }
     await saml.validateRedirectAsync(Object.fromEntries(address.searchParams), address.search.slice(1));
-    (sessions.find(request) ?? sessions.begin(response)).notice = 'signed-out';
+    delete session.isLeaving;
+    session.notice = 'signed-out';
     redirect(response, '/');
   }
+}
+
+/** Whether a query has a response with a signature, and each parameter once. The library also takes requests, and messages without a signature. */
+function isSignedResponse(query: URLSearchParams): boolean {
+  const names = [...query.keys()].sort().filter((name) => name !== 'RelayState');
+  return names.join() === 'SAMLResponse,SigAlg,Signature';
 }
 
 async function newKey(url: string): Promise<Pick<SamlRegistration, 'privateKey' | 'certificate'>> {

@@ -9,7 +9,7 @@ import { type SamlApplication, startSamlApplication } from '../../demo/saml-appl
 import { browserTest } from '../helpers/browser.ts';
 import { browserArguments } from '../helpers/browser-arguments.ts';
 import { freePort, surroundings } from '../helpers/server-process.ts';
-import { answerOf } from '../helpers/saml-application.ts';
+import { answerOf, newRequestId, queryOf } from '../helpers/saml-application.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
 import { openWalk } from '../helpers/walk.ts';
@@ -123,6 +123,36 @@ for (const [width, javaScriptEnabled] of [
     },
   );
 }
+
+browserTest(
+  'only the signed answer to a sign-out of this browser says that the session at the service has ended (SAML Bindings 3.4.4.1)',
+  async () => {
+    const [agent, there] = [new UserAgent(service), new UserAgent({ issuer: library.url })];
+    const asked = await there.post('/sign-in', {});
+    const page = await agent.signIn(user, await agent.follow(await agent.get(asked.location!)));
+    const { xml, relayState } = answerOf(page)!;
+    const form = { SAMLResponse: Buffer.from(xml).toString('base64'), RelayState: relayState! };
+    const consumed = await new UserAgent({ issuer: library.url }).post('/acs', form);
+    await there.get(consumed.location!);
+    const left = await there.post('/sign-out', {});
+    const answer = (await agent.follow(await agent.get(left.location!))).location!;
+    expect(answer).toContain(`${library.url}/signed-out?SAMLResponse=`);
+
+    const issued = `<saml:Issuer xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion">${service.issuer}/saml/metadata</saml:Issuer>`;
+    const request = `<samlp:LogoutRequest xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" ID="${newRequestId()}" Version="2.0" IssueInstant="${new Date().toISOString()}">${issued}</samlp:LogoutRequest>`;
+    const response = `<samlp:LogoutResponse xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" ID="${newRequestId()}" Version="2.0" IssueInstant="${new Date().toISOString()}">${issued}<samlp:Status><samlp:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:Success"/></samlp:Status></samlp:LogoutResponse>`;
+    const unsigned = queryOf(response).replace('SAMLRequest', 'SAMLResponse');
+    for (const query of [queryOf(request), unsigned, `${new URL(answer).search.slice(1)}&${unsigned}`])
+      expect((await there.get(`/signed-out?${query}`)).status, query.slice(0, 30)).toBe(400);
+    // another browser opens the answer
+    expect((await new UserAgent({ issuer: library.url }).get(answer)).status).toBe(400);
+    expect((await there.get('/')).body).not.toContain('You’re signed out');
+
+    expect((await there.get(answer)).location).toBe(`${library.url}/`);
+    expect((await there.get('/')).body).toContain('You’re signed out');
+    expect((await there.get(answer)).status).toBe(400);
+  },
+);
 
 browserTest(
   'an answer of the SAML application counts in the browser that asked, and a second start keeps the client and its key (federation F40)',
