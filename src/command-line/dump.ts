@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { sealedColumns } from '../repositories/keys/sealed-values.ts';
@@ -126,7 +125,7 @@ type Row = Record<string, string | undefined>;
 /** The columns that matter, of the tables that matter. */
 async function tablesIn(file: string, bytes: Readable): Promise<Map<string, Row[]>> {
   try {
-    const read = await copiesIn(file, createInterface({ input: bytes, crlfDelay: Infinity }));
+    const read = await copiesIn(file, linesIn(file, bytes));
     const archive = complaints.get(bytes);
     const complaint = archive
       ? await archive
@@ -138,6 +137,28 @@ async function tablesIn(file: string, bytes: Readable): Promise<Map<string, Row[
   } catch (error) {
     throw error instanceof UsageError ? error : new UsageError(`The file ${file} cannot be read to its end.`);
   }
+}
+
+/** Characters. A row has less: the longest value that the service stores is an import of 32 MiB. */
+const longestLine = 128 * 1024 * 1024;
+
+/** The lines of a text. @throws UsageError if one is so long that it is no row of the service, so that it does not fill the memory */
+async function* linesIn(file: string, bytes: Readable): AsyncGenerator<string> {
+  let parts: string[] = [];
+  let length = 0;
+  for await (const text of bytes.setEncoding('utf8') as AsyncIterable<string>) {
+    const [end = '', ...others] = text.split('\n');
+    parts.push(end);
+    length += end.length;
+    if (length > longestLine)
+      throw new UsageError(`The file ${file} has a line of more than 128 MiB: no dump of Gatehouse has one.`);
+    for (const begin of others) {
+      yield parts.join('').replace(/\r$/, '');
+      parts = [begin];
+      length = begin.length;
+    }
+  }
+  if (length > 0) yield parts.join('');
 }
 
 /** What pg_dump writes at the beginning and at the end of a plain dump. */

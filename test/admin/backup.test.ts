@@ -144,6 +144,12 @@ test.runIf(isHere).each([
   ['empty', (file: string) => writeFileSync(file, ''), /is empty/],
   ['inserts', (file: string) => writeFileSync(file, 'INSERT INTO public.users VALUES (1);\n'), /without --inserts/],
   ['broken.gz', (file: string) => writeFileSync(file, gzipSync('x'.repeat(9999)).subarray(0, 20)), /read to its end/],
+  [
+    'endless.gz',
+    // 640 MB in one line, of ten parts of a gzip file
+    (file: string) => writeFileSync(file, Buffer.concat(Array<Buffer>(10).fill(gzipSync(Buffer.alloc(64e6, 'x'))))),
+    /line of more than 128 MiB/,
+  ],
   ['broken.dump', (file: string) => writeFileSync(file, 'PGDMP and no more'), /pg_restore cannot read/],
 ] as const)('%s is refused in one sentence (delivery 1)', async (name, make, sentence) => {
   make(join(folder, name));
