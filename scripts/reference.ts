@@ -498,7 +498,7 @@ const events: Record<AuditEventType, string> = {
   'exchange_policy.changed': 'An exchange policy was changed. A change of trust has the values before and after',
   'exchange_policy.deleted': 'An exchange policy was deleted',
   'token.exchanged':
-    'A client got a token in exchange for a token of a user. The detail has the policy, the mode, the client of the presented token, the resource, the scope, and the clients that act in `actors`',
+    'A client got a token in exchange for a token of a user. The detail has the policy, the mode, the client of the presented token, the resource, the scope, the types of authorization details that the new token has, and the clients that act in `actors`',
   'provisioning_target.created': 'A provisioning target was created',
   'provisioning_target.changed': 'A provisioning target was changed. A change of trust has the values before and after',
   'provisioning_target.deleted': 'A provisioning target was deleted. The accounts at the application stay',

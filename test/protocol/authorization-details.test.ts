@@ -537,6 +537,9 @@ describe('tokens', () => {
       const swapped = await swap(given, {}, service.instances[1]);
       expect(detailsIn(swapped.body)).toEqual(expected);
       expect(detailsIn(await seen(tokenOf(swapped), servers[1]!))).toEqual(expected);
+      // the types alone, and not what the objects say
+      const events = await eventsOf(service, { type: 'token.exchanged', clientId: gateway.clientId });
+      expect(events.map(({ detail }) => detail['authorization_details'])).toEqual([undefined, [statement, note]]);
       await letThrough(statement);
       expect(namesIn(await swap(given))).toEqual([statement]);
       await letThrough(statement, note);

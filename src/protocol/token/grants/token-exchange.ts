@@ -18,6 +18,7 @@ import { type ActingParty, actorsOf, tokenTypes } from '../../../oauth/token-exc
 import type { Client } from '../../../repositories/clients/clients.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { ExchangeFailure } from '../../../repositories/tokens/token-exchange.ts';
+import { typesOf } from '../../../rules/details/details.ts';
 import {
   exchangedActors,
   exchangedScope,
@@ -190,6 +191,7 @@ export function tokenExchangeGrant({ config, store, tokens }: TokenExchangeDepen
       if (failure !== 'proof') return { refusal: failures[failure]() };
       return { refusal: bindingRefusals.proof(), event: { ...event, type: 'dpop.replayed' } };
     }
+    const granted = result.authorization.details;
     return {
       ...result,
       tokens: withLifetimeOf(result, prepared),
@@ -209,6 +211,7 @@ export function tokenExchangeGrant({ config, store, tokens }: TokenExchangeDepen
           subject_client: subject.token.clientId,
           resource: target.audience[0] ?? undefined,
           scope: scope.join(' '),
+          ...(granted && { authorization_details: typesOf(granted) }),
           actors: actorsOf(act),
           ...(actor && { actor: actor.sub }),
         },
