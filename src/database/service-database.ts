@@ -17,8 +17,8 @@ export interface ServiceDatabase {
   database: Database;
   /** The keys of SECRET_KEY or of the file in DATA_DIR. The first one encrypts. */
   secretKeys: readonly string[];
-  /** Whether it is the embedded one, and no other process used it when this one came. */
-  isAlone: boolean;
+  /** For the embedded one, if no other process used it when this one came: the time then. Each instance from before was killed. */
+  aloneSince: Date | undefined;
   /** Brings the schema up to date and returns the migrations that ran. @throws MigrationError, also for an empty database without `create` */
   migrate(options?: { create: boolean }): Promise<string[]>;
   close(): Promise<void>;
@@ -46,13 +46,15 @@ interface OpenOptions {
   create?: boolean;
   /** Ends the wait. */
   stopped?: AbortSignal | undefined;
+  /** That of the first process, which keeps the embedded server for its workers. */
+  aloneSince?: Date | undefined;
 }
 
 /** @throws ConfigError or EmbeddedPostgresError */
 export async function openServiceDatabase(
   config: Config,
   logger: Logger,
-  { create = true, stopped }: OpenOptions = {},
+  { create = true, stopped, aloneSince }: OpenOptions = {},
 ): Promise<ServiceDatabase> {
   // not the error itself, to which the driver attaches its whole client
   const onError = ({ code, message: reason }: NodeJS.ErrnoException) =>
@@ -72,7 +74,7 @@ export async function openServiceDatabase(
       options,
       database,
       secretKeys,
-      isAlone: false,
+      aloneSince: undefined,
       migrate: (how) =>
         migrate(options, how).catch((error: unknown) => {
           throw unusable(setting, error);
@@ -82,6 +84,7 @@ export async function openServiceDatabase(
   }
   if (!create) requireDatabase(config.dataDir);
   const secretKeys = config.secretKeys ?? keptSecretKeys(config.dataDir, create);
+  const begin = new Date();
   const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => logger.info(line) });
   let closing = false;
   const restart = async () => {
@@ -107,7 +110,7 @@ export async function openServiceDatabase(
     options,
     database,
     secretKeys,
-    isAlone: embedded.origin !== 'joined',
+    aloneSince: embedded.origin === 'joined' ? aloneSince : begin,
     migrate: (how) => migrate(options, how),
     async close() {
       closing = true;

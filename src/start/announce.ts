@@ -11,12 +11,12 @@ import type { Store } from '../repositories/store.ts';
 
 interface Opened {
   config: Config;
-  connection: Pick<ServiceDatabase, 'options' | 'secretKeys' | 'isAlone'>;
+  connection: Pick<ServiceDatabase, 'options' | 'secretKeys' | 'aloneSince'>;
   store: Store;
 }
 
 /**
- * Instances that start at the same time come here one after the other, so all that run have the BASE_URL of the last start.
+ * Instances that start at the same time come here one after the other, so all that run have one BASE_URL.
  * @returns the id of the instance, whose row the heartbeat keeps alive
  * @throws ConfigError if another instance runs under another BASE_URL (delivery D1)
  */
@@ -25,12 +25,12 @@ export async function announce({ config, connection, store }: Opened): Promise<s
   const { issuer } = config;
   const { id: secretKeyId } = parseSecretKey(connection.secretKeys[0]!);
   await underMigrationLock(connection.options, async () => {
-    // the embedded server tells that no other process is there: a row is that of a killed one
-    const [running, service] = connection.isAlone
-      ? [[], undefined]
-      : await Promise.all([store.instances.running(), store.serviceSettings.read()]);
-    const other = service?.settings['BASE_URL'];
-    if (running.length > 0 && other !== undefined && other !== issuer)
+    if (connection.aloneSince) await store.instances.removeSeenBefore(connection.aloneSince);
+    const [running, service] = await Promise.all([store.instances.running(), store.serviceSettings.read()]);
+    // an instance of an older version has the address of the last start, as far as this one can tell
+    const issuers = running.flatMap((instance) => instance.issuer ?? service?.settings['BASE_URL'] ?? []);
+    const other = issuers.find((each) => each !== issuer);
+    if (other !== undefined)
       throw new ConfigError(
         `Gatehouse runs at ${other} on this database, and this start has the address ${issuer}. Stop it first (one that was killed counts for ${instanceTimeout} seconds), or give this one a database of its own: DATABASE_URL or DATA_DIR.`,
       );

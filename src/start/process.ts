@@ -34,7 +34,7 @@ try {
   const workers = cluster.isWorker ? joinWorkers() : undefined;
   service = await (config.workers > 1 && !workers
     ? startWorkers(config, stopping.signal, log)
-    : startService(config, stopping.signal, workers?.siblings, log));
+    : startService(config, stopping.signal, workers, log));
   if (stopSignal) end(service, stopSignal);
   else if (workers) workers.ready(service);
   else process.stdout.write(service.greeting);

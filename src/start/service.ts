@@ -61,20 +61,20 @@ export interface Additions {
 
 /**
  * @param stopped ends the wait for a database that does not answer yet; the start then throws its reason
- * @param siblings the other processes on the same port
+ * @param workers for a worker: the other processes on the same port, and since when the first one is alone at its embedded database
  * @param additions of `gatehouse dev`
  * @throws ConfigError, EmbeddedPostgresError, MigrationError or the system's own error, each with one clear sentence
  */
 export async function startService(
   config: Config,
   stopped?: AbortSignal,
-  siblings?: Siblings,
+  workers?: { siblings: Siblings; aloneSince: Date | undefined },
   logger: Logger = createLogger(config),
   additions?: Additions,
 ): Promise<Service> {
   for (const notice of config.notices) logger.warn(notice);
   const tracing = await openTraces(config, logger);
-  const connection = await openServiceDatabase(config, logger, { stopped });
+  const connection = await openServiceDatabase(config, logger, { stopped, aloneSince: workers?.aloneSince });
   const database = tracing ? tracedDatabase(connection.database) : connection.database;
   let closeApp: (() => Promise<void>) | undefined;
   let instanceId: string | undefined;
@@ -90,6 +90,7 @@ export async function startService(
     let starting = true;
     const isStarting = () => starting;
     const { secretKeys } = connection;
+    const siblings = workers?.siblings;
     const options = { config, database, secretKeys, logger, siblings, configDrift, isStarting, tracing, instanceId };
     const app = await buildApp({ ...options, ...own });
     closeApp = () => app.close();

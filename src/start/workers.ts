@@ -20,6 +20,7 @@ const firstPause = 500; // milliseconds until a crashed worker is restarted; dou
 const maxPause = 30_000;
 const stableAfter = 60_000; // milliseconds; a later crash begins with the first pause again
 const collectTimeout = 1_000; // milliseconds
+const aloneArgument = '--alone-since='; // of workers, from the first process
 
 /**
  * Starts `config.workers` processes of this program. They share the port, and each has its own connection pool.
@@ -32,6 +33,8 @@ export async function startWorkers(
 ): Promise<Service> {
   // this process keeps the embedded server, so that it outlives each worker
   const embedded = config.databaseUrl === undefined ? await openServiceDatabase(config, logger) : undefined;
+  // a worker joins the server of this process, and so cannot tell that another service was killed before
+  if (embedded?.aloneSince) cluster.setupPrimary({ args: [aloneArgument + embedded.aloneSince.toISOString()] });
   let stopping = false;
   let firstReady: (started: Started) => void;
   const first = new Promise<Started>((resolve) => (firstReady = resolve));
@@ -118,7 +121,8 @@ function answer(worker: Worker, message: Exclude<FromWorker, { ready: Started }>
 }
 
 /** Connects a worker with the first process: it reports that it is ready, and exchanges metrics with the others. */
-export function joinWorkers(): { siblings: Siblings; ready(service: Service): void } {
+export function joinWorkers(): { siblings: Siblings; aloneSince: Date | undefined; ready(service: Service): void } {
+  const aloneSince = process.argv.find((argument) => argument.startsWith(aloneArgument));
   const send = (message: FromWorker) => void process.send!(message);
   const waiting = new Map<number, (collected: MetricValues[]) => void>();
   let values: () => Promise<MetricValues> = async () => [];
@@ -132,6 +136,7 @@ export function joinWorkers(): { siblings: Siblings; ready(service: Service): vo
     }
   });
   return {
+    aloneSince: aloneSince === undefined ? undefined : new Date(aloneSince.slice(aloneArgument.length)),
     siblings: {
       answerWith: (own) => (values = own),
       ask: () =>

@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -125,6 +125,23 @@ export async function stopServers(): Promise<string[]> {
   const lines = printed;
   printed = [];
   return lines;
+}
+
+/** The processes of the service that a process has started. */
+export function workersOf(pid: number): number[] {
+  return readdirSync(`/proc/${pid}/task`)
+    .flatMap((task) => readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' '))
+    .map(Number)
+    .filter((child) => child !== 0 && isServer(child));
+}
+
+/** Whether a process is one of the service: one that was killed has no command line, even while its entry stays. */
+export function isServer(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('server.ts');
+  } catch {
+    return false;
+  }
 }
 
 /** The process id of the embedded PostgreSQL server in a DATA_DIR; undefined when there is none. */

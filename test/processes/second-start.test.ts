@@ -1,13 +1,22 @@
 // Starts a second service on the database of the first one: under another BASE_URL it refuses, and changes nothing.
 import { spawnSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { runCommand } from '../helpers/command-line.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
-import { freePort, type ServerProcess, startServer, stopServers, surroundings } from '../helpers/server-process.ts';
+import { patience } from '../helpers/limits.ts';
+import {
+  freePort,
+  isServer,
+  type ServerProcess,
+  startServer,
+  stopServers,
+  surroundings,
+  workersOf,
+} from '../helpers/server-process.ts';
 
 const secretKey = randomBytes(32).toString('base64url');
 const home = 'https://id.home.test';
@@ -56,15 +65,25 @@ test('a start under another BASE_URL refuses with one line while an instance run
   expect(await isUp(first)).toBe(true);
   expect(await invitation()).toBe(home);
   expect(await database.sql('SELECT FROM instances')).toHaveLength(1);
+  // an older version that was started by mistake has written its address, without a look at the instances
+  const mistaken = 'https://mistaken.test';
+  await database.sql(`UPDATE service_settings SET settings = settings || $1`, [{ BASE_URL: mistaken }]);
+  const third = await startHere({ BASE_URL: mistaken });
+  expect(await third.exited).toEqual({ code: 1, signal: null });
+  expect(complaint(third)).toEqual([refusal(home)]);
   // an instance of the same service joins, and its end changes nothing either
   const sibling = await startHere({ BASE_URL: home });
   await sibling.ready();
   sibling.kill('SIGTERM');
   await sibling.exited;
   expect(await invitation()).toBe(home);
-  // a stopped one counts no longer
+  // a stopped one counts no longer, and neither does one that was killed before the clock of the database went back
   first.kill('SIGTERM');
   await first.exited;
+  await database.sql(
+    `INSERT INTO instances (id, secret_key_id, seen_at, settings) VALUES ($1, '0123456789abcdef', now() + interval '1 hour', $2)`,
+    [randomUUID(), { BASE_URL: home }],
+  );
   const next = await startHere();
   await next.ready();
   expect(next.stdout).toContain('npm run demo');
@@ -113,4 +132,21 @@ test('with the embedded database a killed instance does not stop the next start 
   await first.exited;
   const next = await startHere(settings);
   await next.ready();
+});
+
+test('nor does a killed one with WORKERS above 1, whose first process keeps the embedded server (delivery D1)', async () => {
+  const settings = { DATA_DIR: join(folder, 'data-of-workers'), DATABASE_URL: '', SECRET_KEY: '', WORKERS: '2' };
+  const first = await startHere({ ...settings, BASE_URL: home });
+  await first.ready();
+  const workers = workersOf(first.pid);
+  first.kill('SIGKILL');
+  await first.exited;
+  for (const worker of workers) await vi.waitUntil(() => !isServer(worker), { timeout: patience, interval: 20 });
+  const next = await startHere(settings);
+  // both of its workers, of which the second one has the rows of the first one before it
+  await vi.waitUntil(() => next.stderr.match(/"Gatehouse is ready"/g)?.length === 2, {
+    timeout: patience,
+    interval: 20,
+  });
+  expect(await isUp(next)).toBe(true);
 });

@@ -1,10 +1,10 @@
 // Runs several processes behind one port: they start and stop together, and one that crashes is restarted while the others answer.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import { freePort, postmasterOf, startServer, stopServers } from '../helpers/server-process.ts';
+import { freePort, postmasterOf, startServer, stopServers, workersOf } from '../helpers/server-process.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { tokenRequest } from '../helpers/user-agent.ts';
 
@@ -17,14 +17,6 @@ afterEach(async () => {
   service = undefined;
   rmSync(folder, { recursive: true, force: true });
 });
-
-/** The processes of this program that a process has started. */
-function workersOf(pid: number): number[] {
-  return readdirSync(`/proc/${pid}/task`)
-    .flatMap((task) => readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' '))
-    .filter((child) => child !== '' && readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('server.ts'))
-    .map(Number);
-}
 
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await delay(20);

@@ -39,6 +39,11 @@ test('expired rows of every kind are deleted, 1000 at a time at most, and valid 
   await service.database.sql(
     `INSERT INTO initial_access_tokens (token_hash, expires_at) SELECT sha256('x'), now() - interval '1 second'`,
   );
+  // an instance from before the clock of the database went back
+  await service.database.sql(
+    `INSERT INTO instances (id, secret_key_id, seen_at) VALUES (gen_random_uuid(), '0123456789abcdef', now() + interval '1 hour')`,
+  );
+  const instances = await count('instances');
   await obtainCode(service, client, user);
   await service.database.sql(
     `UPDATE client_sessions SET expires_at = now() - interval '1 second' WHERE id = (SELECT max(id) FROM client_sessions)`,
@@ -51,6 +56,7 @@ test('expired rows of every kind are deleted, 1000 at a time at most, and valid 
   expect(await count('access_tokens')).toBe(1);
   expect(await count('used_assertions')).toBe(0);
   expect(await count('initial_access_tokens')).toBe(0);
+  expect(await count('instances')).toBe(instances - 1);
   expect(await count('client_sessions')).toBe(1);
   expect(await count('authorization_codes')).toBe(1);
   expect(await userinfo(service.issuer, tokens.access_token)).toMatchObject({ status: 200 });

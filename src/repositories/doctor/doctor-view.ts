@@ -1,6 +1,6 @@
 // Reads what `gatehouse doctor` judges: the server and its rights, the schema, the work that waits, and what weakens the service. It changes nothing.
 import { type Sql, statement } from '../../database/database.ts';
-import { type InstanceRow, instanceTimeout, type RunningInstance, runningIn } from '../instances/instances.ts';
+import { type InstanceRow, type RunningInstance, runningIn, seenLately } from '../instances/instances.ts';
 
 export interface ServerFacts {
   /** Such as "17.2". */
@@ -55,7 +55,7 @@ const migrations = statement('doctor.migrations', 'SELECT name FROM migrations O
 const instances = statement(
   'doctor.instances',
   `SELECT secret_key_id AS "secretKeyId", started_at AS "startedAt", to_jsonb(instances) AS facts FROM instances
-    WHERE seen_at > now() - make_interval(secs => ${instanceTimeout}) ORDER BY started_at`,
+    WHERE ${seenLately} ORDER BY started_at`,
 );
 // a row of the outbox is tried every quarter of an hour; the row about waiting registrations stays
 const outbox = statement(

@@ -4,6 +4,12 @@ import { type Sql, statement } from '../../database/database.ts';
 /** Seconds without a heartbeat after which an instance counts as gone: it was killed, or has had no database since then. */
 export const instanceTimeout = 100;
 
+/**
+ * The condition of a row whose instance runs. A heartbeat that is ahead is from before the clock of the database went back: its
+ * instance has stopped, or corrects it with the next one.
+ */
+export const seenLately = `seen_at BETWEEN now() - make_interval(secs => ${instanceTimeout}) AND now() + make_interval(secs => ${instanceTimeout})`;
+
 /** Where an instance runs, and how. */
 export interface InstancePlace {
   host: string;
@@ -17,7 +23,8 @@ export interface RunningInstance {
   /** The id of the key that it encrypts with, the first of its SECRET_KEY. */
   secretKeyId: string;
   startedAt: Date;
-  /** Undefined for an instance of an older version. */
+  /** Its BASE_URL. Undefined for an instance of an older version, like its place. */
+  issuer: string | undefined;
   place: InstancePlace | undefined;
 }
 
@@ -27,10 +34,11 @@ const heartbeat = statement(
    ON CONFLICT (id) DO UPDATE SET seen_at = now()`,
 );
 const remove = statement('instances.remove', 'DELETE FROM instances WHERE id = $1');
+const removeSeenBefore = statement('instances.remove_seen_before', 'DELETE FROM instances WHERE seen_at < $1');
 const running = statement(
   'instances.running',
   `SELECT secret_key_id AS "secretKeyId", started_at AS "startedAt", to_jsonb(instances) AS facts FROM instances
-    WHERE seen_at > now() - make_interval(secs => $1) ORDER BY started_at`,
+    WHERE ${seenLately} ORDER BY started_at`,
 );
 
 /** A running instance as statements read it. */
@@ -44,7 +52,7 @@ export interface InstanceRow {
 export function runningIn({ secretKeyId, startedAt, facts }: InstanceRow): RunningInstance {
   const { host, port, version, settings } = facts;
   const place = host && port && version && settings ? { host, port, version, settings } : undefined;
-  return { secretKeyId, startedAt, place };
+  return { secretKeyId, startedAt, issuer: settings?.['BASE_URL'], place };
 }
 
 export function instancesRepository(sql: Sql) {
@@ -56,8 +64,11 @@ export function instancesRepository(sql: Sql) {
     async remove(id: string): Promise<void> {
       await sql.query(remove, [id]);
     },
+    /** Removes the instances without a heartbeat since then. */
+    async removeSeenBefore(time: Date): Promise<void> {
+      await sql.query(removeSeenBefore, [time]);
+    },
     /** The instances that now serve with this database. */
-    running: async (): Promise<RunningInstance[]> =>
-      (await sql.query<InstanceRow>(running, [instanceTimeout])).map(runningIn),
+    running: async (): Promise<RunningInstance[]> => (await sql.query<InstanceRow>(running)).map(runningIn),
   };
 }

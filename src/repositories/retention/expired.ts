@@ -1,5 +1,6 @@
 // Deletes expired and surplus rows, in batches so small that no request waits for one.
 import { type Sql, statement } from '../../database/database.ts';
+import { instanceTimeout } from '../instances/instances.ts';
 
 const batch = 1000;
 const lockKey = 7_106_343;
@@ -104,6 +105,12 @@ const tables = [
   byExpiry('hourly_counts', 'hour', `now() - interval '400 days'`),
 ];
 
+// a heartbeat that is ahead would count when its time comes; an instance that runs stores its next one
+const instancesAhead = statement(
+  'expired.instances_ahead',
+  `DELETE FROM instances WHERE seen_at > now() + make_interval(secs => ${instanceTimeout}) RETURNING 1 AS gone`,
+);
+
 // Deletes whole days, so that this runs once a day. The trail's trigger permits it for events older than the setting's seconds.
 const auditBatch = 5000;
 const permitAuditDeletion = statement(
@@ -138,6 +145,7 @@ const addresses = statement(
 export function expiredRepository(sql: Sql, most = maxKept) {
   const kinds = [
     ...tables.map((table) => [table, []] as const),
+    [instancesAhead, []] as const,
     [surplusPending, [most.pendingSignIns]] as const,
     [surplusSteps, [most.pendingSignIns]] as const,
     [surplusCodes, [most.pendingSignIns]] as const,

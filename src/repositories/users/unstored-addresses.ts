@@ -1,6 +1,6 @@
 // Reads and writes the table unstored_addresses: the users whose address was stored before without the A-label of its domain.
 import { type Sql, statement } from '../../database/database.ts';
-import { instanceTimeout } from '../instances/instances.ts';
+import { seenLately } from '../instances/instances.ts';
 
 /** A user whose address stays as it is. */
 export interface UnstoredAddress {
@@ -17,7 +17,7 @@ const next = statement(
       AND NOT EXISTS (SELECT FROM mailed_links l WHERE l.sub = u.sub AND l.used_at IS NULL AND l.expires_at > now())
       AND NOT EXISTS (SELECT FROM outbox o WHERE o.channel = 'mail' AND o.sub = u.sub)
       AND NOT EXISTS (
-      SELECT FROM instances i WHERE i.started_at < a.found_at AND i.seen_at > now() - make_interval(secs => ${instanceTimeout}))
+      SELECT FROM instances i WHERE i.started_at < a.found_at AND i.${seenLately})
     ORDER BY a.sub LIMIT $1 FOR UPDATE OF a, u SKIP LOCKED`,
 );
 const left = statement(
