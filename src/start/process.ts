@@ -31,7 +31,7 @@ try {
   if (config.mtls.port !== undefined) process.on('SIGHUP', () => service?.reload?.());
   log = createLogger(config);
   logTo(log);
-  const workers = cluster.isWorker ? joinWorkers() : undefined;
+  const workers = cluster.isWorker ? joinWorkers(process.argv) : undefined;
   service = await (config.workers > 1 && !workers
     ? startWorkers(config, stopping.signal, log)
     : startService(config, stopping.signal, workers, log));

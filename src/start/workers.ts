@@ -120,9 +120,13 @@ function answer(worker: Worker, message: Exclude<FromWorker, { ready: Started }>
   if (others.length === 0) done();
 }
 
-/** Connects a worker with the first process: it reports that it is ready, and exchanges metrics with the others. */
-export function joinWorkers(): { siblings: Siblings; aloneSince: Date | undefined; ready(service: Service): void } {
-  const aloneSince = process.argv.find((argument) => argument.startsWith(aloneArgument));
+/** Connects a worker with the first process: it reports that it is ready, and exchanges metrics with the others. `args` are those of this worker. */
+export function joinWorkers(args: readonly string[]): {
+  siblings: Siblings;
+  aloneSince: Date | undefined;
+  ready(service: Service): void;
+} {
+  const aloneSince = args.find((argument) => argument.startsWith(aloneArgument));
   const send = (message: FromWorker) => void process.send!(message);
   const waiting = new Map<number, (collected: MetricValues[]) => void>();
   let values: () => Promise<MetricValues> = async () => [];
