@@ -158,12 +158,21 @@ describe('the launcher', () => {
 
   test('Node also reads NODE_EXTRA_CA_CERTS of the file that --env-file names, unless the environment has it (decisions section 8)', async () => {
     const file = join(checkout, 'authorities.env');
-    for (const line of ['NODE_EXTRA_CA_CERTS=/nowhere/ca.pem', 'NODE_EXTRA_CA_CERTS="/nowhere/ca.pem"']) {
+    for (const line of [
+      'NODE_EXTRA_CA_CERTS=/nowhere/ca.pem',
+      `NODE_EXTRA_CA_CERTS = '/nowhere/ca.pem'`,
+      'export NODE_EXTRA_CA_CERTS="/nowhere/ca.pem" # our "own" authority',
+    ]) {
       writeFileSync(file, `PORT=none\n${line}`);
       const { stderr } = await run(join(checkout, 'bin/gatehouse'), [`--env-file=${file}`], { PATH: path() });
       // Node says what it read before any code runs
       expect(stderr).toContain('Ignoring extra certs from `/nowhere/ca.pem`');
     }
+    writeFileSync(file, 'PORT=none\n# NODE_EXTRA_CA_CERTS=/nowhere/ca.pem');
+    expect((await run(join(checkout, 'bin/gatehouse'), [`--env-file=${file}`], { PATH: path() })).stderr).toBe(
+      'The setting PORT must be a port number from 0 to 65535.\n',
+    );
+    writeFileSync(file, 'PORT=none\nNODE_EXTRA_CA_CERTS=/nowhere/ca.pem');
     const environment = { PATH: path(), NODE_EXTRA_CA_CERTS: '/nowhere/own.pem' };
     const { stderr } = await run(join(checkout, 'bin/gatehouse'), [`--env-file=${file}`], environment);
     expect(stderr).toContain('Ignoring extra certs from `/nowhere/own.pem`');
@@ -177,6 +186,16 @@ describe('the launcher', () => {
         port: '4711',
         argv: [expect.stringMatching(args[0] === 'user' ? /cli\.ts$/ : /server\.ts$/), ...args],
       });
+    // secrets that another program decrypts come from a pipe, which can be read only once
+    const piped = spawn(
+      '/bin/sh',
+      ['-c', 'printf "PORT=none\\n" | "$0" --env-file=/dev/stdin', join(checkout, 'bin/gatehouse')],
+      {
+        env: { PATH: path() },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    );
+    expect(await text(piped.stderr)).toBe('The setting PORT must be a port number from 0 to 65535.\n');
   });
 });
 
