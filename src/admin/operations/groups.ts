@@ -10,7 +10,7 @@ import { text } from '../../oauth/text.ts';
 import { type Group, type GroupChange, groupChangeShape, groupOptions, newGroupShape } from '../../entities/groups.ts';
 import type { Store } from '../../repositories/store.ts';
 import { operation } from './operation.ts';
-import { table } from './text-table.ts';
+import { shellWord, table } from './text-table.ts';
 
 const path = '/admin/api/groups';
 const section = { permission: 'groups', tag: 'groups' } as const;
@@ -78,7 +78,8 @@ export const createGroup = operation({
   command: {
     name: 'group create',
     arguments: ['name'],
-    text: (group) => `Created the group ${group.name}. Add users to it: gatehouse group add ${group.name} USER`,
+    text: (group) =>
+      `Created the group ${group.name}. Add users to it: gatehouse group add ${shellWord(group.name)} USER`,
   },
 });
 

@@ -7,7 +7,7 @@ import { text } from '../../oauth/text.ts';
 import type { AccountSummary } from '../../repositories/provisioning/provisioned-users.ts';
 import { entityOperations } from './entities.ts';
 import { operation, pageOperation } from './operation.ts';
-import { table } from './text-table.ts';
+import { shellWord, table } from './text-table.ts';
 
 const named = 'The id, or the client_id of its client.';
 const path = '/admin/api/provisioning-targets/:provisioning_target';
@@ -37,7 +37,7 @@ export const provisioningTargetActs = entityOperations(provisioningTargets, {
   },
   done: {
     create: ({ client }) =>
-      `Created the provisioning target of ${client}. Nothing is sent until you approve it: gatehouse provisioning-target approve ${client}`,
+      `Created the provisioning target of ${client}. Nothing is sent until you approve it: gatehouse provisioning-target approve ${shellWord(client)}`,
     change: ({ client, state }) => `Changed the provisioning target of ${client}: it is ${state}.`,
     delete: ({ client }) => `Deleted the provisioning target of ${client}. The accounts there stay as they are.`,
   },

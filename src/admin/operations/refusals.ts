@@ -7,7 +7,7 @@ import type { KeptRefusal } from '../../repositories/refusals/refusals.ts';
 import type { Store } from '../../repositories/store.ts';
 import { accessReasons } from '../../rules/access/check-access.ts';
 import { operation } from './operation.ts';
-import { facts, harmless } from './text-table.ts';
+import { facts, shellWord } from './text-table.ts';
 import { accessSentences } from './user-access.ts';
 
 const byReference = z.object({
@@ -68,7 +68,7 @@ function remediesOf({ facts: known, username }: NamedRefusal): string[] {
     ...(username !== undefined && typeof clientId === 'string'
       ? [
           '',
-          `Whether the user may use the client now: gatehouse user access ${harmless(username)} ${harmless(clientId)}`,
+          `Whether the user may use the client now: gatehouse user access ${shellWord(username)} ${shellWord(clientId)}`,
         ]
       : []),
   ];

@@ -5,6 +5,12 @@ export function harmless(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
 }
 
+/** One word of a command that an administrator copies into a shell. */
+export function shellWord(value: string): string {
+  const word = harmless(value);
+  return /^[\w@.:/+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
 /** Renders a table whose columns are as wide as their widest cells. */
 export function table(head: string[], rows: string[][]): string {
   const all = [head, ...rows].map((row) => row.map(harmless));
