@@ -26,8 +26,6 @@ export class LoadBed {
       DATABASE_POOL_SIZE: '10',
       // at the end of a long run everything is checked once more
       ACCESS_TOKEN_LIFETIME: '7200',
-      // a client that retries until the fault ends comes later than after ten seconds, and has lost nothing
-      REFRESH_TOKEN_GRACE: '120',
       LIMIT_REGISTRATION_PER_NETWORK: '0',
       LIMIT_SIGN_IN_PER_NETWORK: '0',
     };

@@ -17,6 +17,8 @@ import { pkce, type UserAgent } from './user-agent.ts';
 
 const pause = 15; // milliseconds between two steps of one worker: the load is bounded
 const pauseAfterLoss = 50; // milliseconds more, so that the load does not slow the recovery that it waits for
+/** Milliseconds in which a refresh token may be used again (decisions section 4). */
+const gracePeriod = 10_000;
 
 /** The result of one code, as far as the service has acknowledged it. */
 interface Family {
@@ -177,6 +179,7 @@ export class Load {
   async #refresh(family: Family): Promise<void> {
     const parameters = { grant_type: 'refresh_token', refresh_token: family.refreshToken };
     const first = performance.now();
+    let hasRetried = false;
     for (;;) {
       try {
         const answer = await this.requests.token(family.client, parameters, 200);
@@ -187,10 +190,14 @@ export class Load {
         return;
       } catch (error) {
         // a client retries; within the grace period that always returns a successor (decisions section 4)
-        if (!(error instanceof Lost) || performance.now() - first > 8_000) {
+        const waited = performance.now() - first;
+        if (!(error instanceof Lost) || waited > 8_000) {
           this.#families.splice(this.#families.indexOf(family), 1);
+          // on a busy machine the answer to the last retry may be one from after the grace period, which refuses rightly
+          if (hasRetried && waited > gracePeriod) return;
           throw error;
         }
+        hasRetried = true;
         this.counts.retries++;
         await delay(200);
       }
