@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { auditEventView } from '../domain/administration/administrator-views.ts';
 import type { AuditSink } from '../outbound/audit-sink.ts';
 import type { Store } from '../repositories/store.ts';
+import { afterFailure, afterSuccess, firstPortion } from '../rules/audit/portion.ts';
 
 interface AuditStreamOptions {
   store: Pick<Store, 'auditStream'>;
@@ -11,7 +12,6 @@ interface AuditStreamOptions {
   logger: Logger;
 }
 
-const portion = 200; // the most events that are sent and kept in memory at a time
 const lease = 60; // seconds: longer than an attempt can take
 /** Milliseconds between two looks, and after a first failure. */
 export const streamLimits = { pause: 1_000 };
@@ -33,8 +33,7 @@ export function startAuditStream({ store: { auditStream }, sink, logger }: Audit
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
   let failures = 0;
-  /** A collector that is too slow for many events at a time takes fewer. */
-  let size = portion;
+  let portion = firstPortion;
   let candidate: Candidate | undefined;
   let hasBegun = false;
 
@@ -63,13 +62,13 @@ export function startAuditStream({ store: { auditStream }, sink, logger }: Audit
       await settle(held.floor);
       await auditStream.open(holder);
     }
-    const events = await auditStream.read(holder, size);
+    const events = await auditStream.read(holder, portion.size);
     if (events.length > 0) {
       try {
         await sink.send(events.map((event) => ({ ...event, text: JSON.stringify(auditEventView(event)) })));
       } catch (error) {
         if (stopped) return 0;
-        size = Math.max(1, size >> 1);
+        portion = afterFailure(portion);
         const reason = error instanceof Error ? error.message : String(error);
         await auditStream.failed(holder, reason.slice(0, 500));
         throw error;
@@ -77,9 +76,11 @@ export function startAuditStream({ store: { auditStream }, sink, logger }: Audit
       if (failures > 0) logger.info('the collector of the audit stream takes events again');
       failures = 0;
       await auditStream.sent(holder, events.at(-1)!.id);
-      const isAll = events.length < size;
-      size = Math.min(portion, size * 2);
-      if (!isAll) return 0;
+      const isFull = events.length === portion.size;
+      if (isFull) {
+        portion = afterSuccess(portion);
+        return 0;
+      }
     }
     const { id, next } = candidate ?? {};
     const floor = await auditStream.close(holder, id !== undefined && next !== undefined ? { id, next } : undefined);
