@@ -80,7 +80,7 @@ test('a refused client is not used, and the list and the page of a client say wh
   await service.database.sql(`INSERT INTO client_uses VALUES ($1, now() - interval '3 hours')`, [client.clientId]);
   expect(await row()).toContain('3 hours ago');
   expect((await agent.get(`/admin/clients/${client.clientId}`)).body).toMatch(
-    /Last used<\/dt><dd><time[^>]*>3 hours ago/,
+    /Last used, to the hour<\/dt><dd><time[^>]*>3 hours ago/,
   );
 });
 
