@@ -4,6 +4,7 @@ import { createAccountDelivery } from '../domain/provisioning/deliver-account.ts
 import { createGroupDelivery } from '../domain/provisioning/deliver-group.ts';
 import { holdMassChanges } from '../domain/provisioning/hold.ts';
 import {
+  attemptLimits,
   createTargetClients,
   RequestRefused,
   TargetFailure,
@@ -28,7 +29,8 @@ export type Due = ({ account: Account; group?: never } | { group: TargetGroup; a
 };
 
 const perTarget = 4;
-const lease = 120; // seconds: longer than all requests of an attempt can take
+/** Seconds: longer than all requests of an attempt can take, with some for its statements. */
+const lease = (attemptLimits.begin + attemptLimits.last) / 1000 + 20;
 /** Seconds until the next attempt, by the number of the attempts; the last one repeats. */
 const pauses = [5, 60, 300, 1800, 7200, 21_600];
 const mostPauseOfTarget = 300;

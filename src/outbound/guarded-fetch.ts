@@ -6,13 +6,20 @@ import { BlockList, isIPv6, type LookupFunction } from 'node:net';
 import { RequestFilteringHttpsAgent } from 'request-filtering-agent';
 import { endWith, outgoingSpan } from './traced-request.ts';
 
+interface RefusalOptions extends ErrorOptions {
+  isGone?: boolean;
+  isTooLong?: boolean;
+}
+
 /** The request was refused or got no usable answer. The message is for the log. */
 export class FetchRefused extends Error {
   /** Whether the document or its host no longer exists: the answer is 404 or 410, or the name has no address. */
   readonly isGone: boolean;
-  constructor(message: string, { isGone = false, ...options }: ErrorOptions & { isGone?: boolean } = {}) {
+  readonly isTooLong: boolean;
+  constructor(message: string, { isGone = false, isTooLong = false, ...options }: RefusalOptions = {}) {
     super(message, options);
     this.isGone = isGone;
+    this.isTooLong = isTooLong;
   }
 }
 
@@ -196,7 +203,7 @@ export function createGuardedExchange(allowed: readonly string[]): GuardedExchan
           size += chunk.length;
           if (size > maxBytes) {
             response.destroy();
-            reject(refusal(address, `longer than ${maxBytes / 1024} KiB`));
+            reject(refusal(address, `longer than ${maxBytes / 1024} KiB`, { isTooLong: true }));
           } else chunks.push(chunk);
         });
         response.on('end', () =>
@@ -306,6 +313,6 @@ const lookup: LookupFunction = (hostname, options, callback) =>
     else callback(error, found, family);
   });
 
-function refusal(address: string, reason: string, options?: ErrorOptions & { isGone?: boolean }): FetchRefused {
+function refusal(address: string, reason: string, options?: RefusalOptions): FetchRefused {
   return new FetchRefused(`${address}: ${reason}`, options);
 }

@@ -1,5 +1,6 @@
 // Provisioning targets: which accounts an application gets, when nothing is sent, and what a hostile or absent application can do.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { attemptLimits } from '../../src/domain/provisioning/target-client.ts';
 import { adminToken, eventually, withoutLimits } from '../helpers/grants.ts';
 import { eventsOf } from '../helpers/events.ts';
 import { mailsIn } from '../helpers/mail-server.ts';
@@ -563,6 +564,11 @@ describe('groups', () => {
 });
 
 describe('an application without PATCH', () => {
+  // a service has at most 32 targets
+  beforeAll(async () => {
+    await service.database.sql('DELETE FROM provisioning_targets');
+  });
+
   test.each([501, 405, 404])(
     'that answers %s to it gets whole accounts and groups, and keeps what it has beside what is sent (federation 8, RFC 7644 3.5.1)',
     async (status) => {
@@ -630,6 +636,132 @@ describe('an application without PATCH', () => {
     await changeUser(sub, { claims: { name: 'Ada' } });
     await provisioning.settled(target);
     expect(accountOf(target, sub)).toMatchObject({ title: 'Captain', displayName: 'Ada' });
+  });
+
+  test.each([403, 429, 503])(
+    'a refused PATCH of one account holds up no other where /ServiceProviderConfig answers %s (federation 8)',
+    async (status) => {
+      const target = await provisioning.newTarget({ users: 2 });
+      const [sub, other] = target.subs as [string, string];
+      const { id } = accountOf(target, sub)!;
+      const kinds = [undefined, 'invalidValue'];
+      for (const scimType of kinds) {
+        applications.answers.set(target.app, (request, response) => {
+          if (request.collection === 'ServiceProviderConfig') return applications.send(response, status);
+          return request.method === 'PATCH' && request.id === id
+            ? applications.send(response, 400, { scimType })
+            : undefined;
+        });
+        const name = `Other ${scimType}`;
+        await changeUser(sub, { claims: { name } });
+        await eventually(
+          () => summaryOf(target, sub),
+          (one) => one['last_failure'] === ['answered 400', scimType].filter(Boolean).join(' '),
+        );
+        await changeUser(other, { claims: { name } });
+        await eventually(
+          async () => accountOf(target, other),
+          (account) => account?.['displayName'] === name,
+        );
+        expect((await provisioning.shown(target)).state).toBe('active');
+      }
+      const asked = applications.requests.filter(({ app }) => app === target.app);
+      expect(asked.filter(({ collection }) => collection === 'ServiceProviderConfig')).toHaveLength(1);
+    },
+  );
+
+  test('a PATCH that is refused with the kind of its error is no reason to ask for /ServiceProviderConfig (RFC 7644 3.12)', async () => {
+    const target = await provisioning.newTarget({ users: 1 });
+    applications.answers.set(target.app, (request, response) =>
+      request.method === 'PATCH' ? applications.send(response, 400, { scimType: 'invalidValue' }) : undefined,
+    );
+    await changeUser(target.subs[0]!, { claims: { name: 'Refused' } });
+    await provisioning.until(target, ({ counts }) => counts.failing === 1);
+    const asked = applications.requests.filter(({ app }) => app === target.app);
+    expect(asked.map(({ collection }) => collection)).not.toContain('ServiceProviderConfig');
+  });
+
+  test('a group keeps the members of others that it shows as Members, is not written once it shows none, and holds up no account if its answer is too long (RFC 7643 2.1, federation F82)', async () => {
+    const target = await provisioning.newTarget({ users: 3 });
+    const { app } = target;
+    const [first, second, third] = target.subs as [string, string, string];
+    applications.withoutPatch.set(app, 501);
+    const groups = applications.of(app, 'Groups');
+    const name = `crew of ${app}`;
+    groups.set('crew', { id: 'crew', displayName: name, members: [{ Value: 'stranger' }] });
+    let show = (members: unknown): Values => ({ Members: members });
+    applications.answers.set(app, ({ method, collection, id }, response) => {
+      if (method !== 'GET' || collection !== 'Groups' || id === undefined) return undefined;
+      const { members, Members = members, ...others } = groups.get(id)!;
+      return applications.send(response, 200, { ...others, ...show(Members) });
+    });
+    await api('/groups', 'POST', { name });
+    const join = (...add: string[]) => api(`/groups/${encodeURIComponent(name)}/members`, 'POST', { add });
+    await join(first);
+    await api(target.at, 'PATCH', { groups: [name] });
+    await provisioning.settled(target);
+    const written = {
+      id: 'crew',
+      schemas: ['urn:ietf:params:scim:schemas:core:2.0:Group'],
+      displayName: name,
+      Members: [{ Value: 'stranger' }, { value: accountOf(target, first)!.id }],
+    };
+    expect(groups.get('crew')).toEqual(written);
+
+    const failureOfGroup = async () => {
+      const rows = await service.database.sql<{ last_failure: string | null }>(
+        'SELECT last_failure FROM provisioned_groups WHERE target_id = $1',
+        [target.id],
+      );
+      return rows[0]?.last_failure;
+    };
+    show = () => ({});
+    await join(second);
+    await eventually(failureOfGroup, (failure) => failure === 'the answer does not show the members of the group');
+    expect(groups.get('crew')).toEqual(written);
+    show = () => ({ description: 'x'.repeat(1 << 20) });
+    await provisioning.pausesEnd(target);
+    await eventually(failureOfGroup, (failure) => failure === 'the answer is too long');
+    expect((await provisioning.shown(target)).state).toBe('active');
+    await changeUser(third, { claims: { name: 'Third' } });
+    await eventually(
+      async () => accountOf(target, third),
+      (account) => account?.['displayName'] === 'Third',
+    );
+  });
+
+  test('a part of a name that the application does not have is removed without an empty name (RFC 7643 2.5)', async () => {
+    const target = await provisioning.newTarget({ users: 1 });
+    const [sub] = target.subs as [string];
+    applications.withoutPatch.set(target.app, 501);
+    await changeUser(sub, { claims: { given_name: 'Ada' } });
+    await provisioning.settled(target);
+    expect(accountOf(target, sub)).toMatchObject({ name: { givenName: 'Ada' } });
+    delete accountOf(target, sub)!['name'];
+    await changeUser(sub, { claims: { given_name: null } });
+    await provisioning.settled(target);
+    expect(accountOf(target, sub)).not.toHaveProperty('name');
+  });
+
+  test('an attempt begins no request when the time for them is over, and the account waits (federation 8)', async () => {
+    const target = await provisioning.newTarget({ users: 1 });
+    const [sub] = target.subs as [string];
+    const before = applications.requests.length;
+    const { begin } = attemptLimits;
+    attemptLimits.begin = 0;
+    try {
+      await changeUser(sub, { claims: { name: 'Late' } });
+      await eventually(
+        () => summaryOf(target, sub),
+        (one) => one['last_failure'] === 'the requests took too long',
+      );
+    } finally {
+      attemptLimits.begin = begin;
+    }
+    expect(applications.requests).toHaveLength(before);
+    await provisioning.pausesEnd(target);
+    expect(await provisioning.settled(target)).toMatchObject({ state: 'active' });
+    expect(accountOf(target, sub)).toMatchObject({ displayName: 'Late' });
   });
 
   test('an account that is deleted there is made anew (federation 8)', async () => {

@@ -24,13 +24,16 @@ export function createGroupDelivery({ provisionedGroups }: Store) {
 
   /** Sends members in portions until none differs; false if the group is gone at the target. */
   async function sendMembers(group: TargetGroup, id: string, connection: TargetConnection): Promise<boolean> {
+    let { hasMembers } = group;
     for (;;) {
       const missing = await provisionedGroups.missing(group);
       if (missing.length === 0) break;
       const value = missing.map(({ remoteId }) => ({ value: remoteId }));
-      if ((await connection.patch('Groups', id, [{ op: 'add', path: 'members', value }])) === undefined) return false;
+      const operations: PatchOperation[] = [{ op: 'add', path: 'members', value }];
+      if ((await connection.patch('Groups', id, operations, hasMembers)) === undefined) return false;
       const subs = missing.map(({ sub }) => sub);
       await provisionedGroups.join(group, subs);
+      hasMembers = true;
       if (missing.length < portion) break;
     }
     for (;;) {
@@ -40,7 +43,7 @@ export function createGroupDelivery({ provisionedGroups }: Store) {
         op: 'remove',
         path: `members[value eq ${JSON.stringify(remoteId)}]`,
       }));
-      if ((await connection.patch('Groups', id, operations)) === undefined) return false;
+      if ((await connection.patch('Groups', id, operations, hasMembers)) === undefined) return false;
       const subs = surplus.map(({ sub }) => sub);
       await provisionedGroups.leave(group, subs);
       if (surplus.length < portion) break;
@@ -53,8 +56,9 @@ export function createGroupDelivery({ provisionedGroups }: Store) {
     await provisionedGroups.empty(group);
     await provisionedGroups.keep(group, undefined, false, undefined);
     if (!group.isWanted) return;
-    const id = await idOf({ ...group, isPosted: false }, connection);
-    if (id !== undefined && !(await sendMembers(group, id, connection)))
+    const anew = { ...group, isPosted: false, hasMembers: false };
+    const id = await idOf(anew, connection);
+    if (id !== undefined && !(await sendMembers(anew, id, connection)))
       throw new RequestRefused('the new group cannot be found', 404);
   }
 
@@ -64,7 +68,8 @@ export function createGroupDelivery({ provisionedGroups }: Store) {
     let { remoteId } = group;
     if (!isWanted && remoteId === undefined && !group.isPosted) return 'gone';
     if (remoteId !== undefined && isWanted && group.written !== name) {
-      const status = await connection.patch('Groups', remoteId, [{ op: 'replace', path: 'displayName', value: name }]);
+      const operations: PatchOperation[] = [{ op: 'replace', path: 'displayName', value: name }];
+      const status = await connection.patch('Groups', remoteId, operations, group.hasMembers);
       if (status === undefined) remoteId = undefined;
       else await provisionedGroups.keep(group, remoteId, group.isMade, name);
     }

@@ -14,6 +14,7 @@ import {
   type PatchOperation,
   patchOf,
   retryAfterOf,
+  showsMembers,
   userSchema,
   type Values,
   withChanges,
@@ -31,10 +32,12 @@ export class TargetFailure extends Error {
   }
 }
 
+class AnswerTooLong extends TargetFailure {}
+
 /** The target refuses this request: others go on. */
 export class RequestRefused extends Error {
-  readonly status: number;
-  constructor(message: string, status: number) {
+  readonly status: number | undefined;
+  constructor(message: string, status?: number) {
     super(message);
     this.status = status;
   }
@@ -53,6 +56,8 @@ export type TargetConnection = ReturnType<ReturnType<typeof createTargetClients>
 
 const timeout = 10_000; // milliseconds, for one request
 const maxBytes = 1024 * 1024;
+/** The milliseconds in which the requests of an attempt begin. The last one may take its time after them, with one for an access token. */
+export const attemptLimits = { begin: 200_000, last: 2 * timeout };
 /** Milliseconds for which it is known whether a target has PATCH. */
 const knownFor = 3_600_000;
 const scimType = 'application/scim+json';
@@ -60,17 +65,18 @@ const scimType = 'application/scim+json';
 export function createTargetClients({ secretBox, exchange, stopped }: TargetClientOptions) {
   /** Access tokens by target. */
   const tokens = new Map<string, { token: string; version: number; until: number }>();
-  /** Targets of which a request of this kind failed, and whether they have no PATCH at all. */
-  const withoutPatch = new Map<string, { lacks: boolean; version: number; until: number }>();
+  /** Whether a target has PATCH, for each that has refused one. */
+  const patchSupport = new Map<string, { hasPatch: boolean; version: number; until: number }>();
 
   async function ask(...[url, sent]: Parameters<GuardedExchange>): Promise<ExchangeAnswer> {
     try {
       return await exchange(url, { ...sent, timeout, maxBytes, signal: stopped });
     } catch (error) {
       if (!(error instanceof FetchRefused)) throw error;
+      if (error.isTooLong) throw new AnswerTooLong('the answer is too long');
       const cause = error.cause as NodeJS.ErrnoException | undefined;
       throw new TargetFailure(
-        `cannot be reached (${cause?.code ?? cause?.message ?? 'the answer is too long'})`.slice(0, 500),
+        `cannot be reached (${cause?.code ?? cause?.message ?? 'the address is not allowed'})`.slice(0, 500),
       );
     }
   }
@@ -99,7 +105,9 @@ export function createTargetClients({ secretBox, exchange, stopped }: TargetClie
     return token;
   }
 
+  /** A connection is for one attempt. */
   return (target: Target) => {
+    const end = Date.now() + attemptLimits.begin;
     const base = target.baseUrl.replace(/\/+$/, '');
     const uriOf = (collection: Collection, id?: string) =>
       `${base}/${collection}${id === undefined ? '' : `/${encodeURIComponent(id)}`}`;
@@ -110,8 +118,10 @@ export function createTargetClients({ secretBox, exchange, stopped }: TargetClie
       if (answer.status !== 401 || !tokens.delete(target.id)) return checked(answer);
       return checked(await attempt(method, url, body, version));
     }
-    const attempt = async (method: string, url: string, body?: Values, version?: string): Promise<ExchangeAnswer> =>
-      ask(url, {
+    async function attempt(method: string, url: string, body?: Values, version?: string): Promise<ExchangeAnswer> {
+      // another instance may take over when the lease ends
+      if (Date.now() >= end) throw new RequestRefused('the requests took too long');
+      return ask(url, {
         method,
         ...(body && { body: JSON.stringify(body) }),
         headers: {
@@ -121,18 +131,41 @@ export function createTargetClients({ secretBox, exchange, stopped }: TargetClie
           ...(version !== undefined && { 'if-match': version }),
         },
       });
+    }
+    /** Sends a request to one resource: that its answer is too long says nothing about the others. */
+    async function sendToOne(...request: Parameters<typeof send>): Promise<ExchangeAnswer> {
+      try {
+        return await send(...request);
+      } catch (error) {
+        throw error instanceof AnswerTooLong ? new RequestRefused(error.message) : error;
+      }
+    }
 
-    const known = (): boolean | undefined => {
-      const { lacks, version, until } = withoutPatch.get(target.id) ?? {};
-      return version === target.version && until! > Date.now() ? lacks : undefined;
-    };
+    /** Undefined while unknown. */
+    function hasPatch(): boolean | undefined {
+      const kept = patchSupport.get(target.id);
+      return kept && kept.version === target.version && kept.until > Date.now() ? kept.hasPatch : undefined;
+    }
 
     /** Asks a target that refused a PATCH whether it has any: one without may answer that the address does not exist. */
-    async function learn(status: number): Promise<boolean> {
-      const answer = await send('GET', `${base}/ServiceProviderConfig`);
-      const lacks = answer.status === 200 ? lacksPatch(objectIn(answer.body)) : status === 405 || status === 501;
-      withoutPatch.set(target.id, { lacks, version: target.version, until: Date.now() + knownFor });
-      return lacks;
+    async function learnPatch(answer: ExchangeAnswer): Promise<boolean> {
+      if (!mayLackPatch(answer)) return true;
+      const configuration = await readConfiguration();
+      const lacks = configuration ? lacksPatch(configuration) : answer.status === 405 || answer.status === 501;
+      patchSupport.set(target.id, { hasPatch: !lacks, version: target.version, until: Date.now() + knownFor });
+      return !lacks;
+    }
+
+    /** Undefined for a target that shows none. */
+    async function readConfiguration(): Promise<Values | undefined> {
+      try {
+        const answer = await send('GET', `${base}/ServiceProviderConfig`);
+        return answer.status === 200 ? objectIn(answer.body) : undefined;
+      } catch (error) {
+        // it may be closed to this token, and the other addresses not
+        if (error instanceof TargetFailure) return undefined;
+        throw error;
+      }
     }
 
     /** Reads the whole resource, and writes it with the changes. A change that another client makes in between is not undone, if the target has versions. */
@@ -140,18 +173,21 @@ export function createTargetClients({ secretBox, exchange, stopped }: TargetClie
       collection: Collection,
       id: string,
       operations: readonly PatchOperation[],
+      hasMembers: boolean,
       again = true,
     ): Promise<number | undefined> {
       const uri = uriOf(collection, id);
-      const read = await send('GET', uri);
+      const read = await sendToOne('GET', uri);
       if (isGone(read)) return undefined;
       const found = read.status === 200 ? foundIn(objectIn(read.body)) : undefined;
       if (!found) throw refused(read);
-      const schemas = [collection === 'Users' ? userSchema : groupSchema];
-      const whole = { schemas, ...withChanges(found.values, operations) };
-      const answer = await send('PUT', uri, whole, read.headers.etag);
+      // it would lose those that it does not show
+      if (hasMembers && !showsMembers(found.values))
+        throw new RequestRefused('the answer does not show the members of the group', read.status);
+      const whole = withChanges(found.values, operations, collection === 'Users' ? userSchema : groupSchema);
+      const answer = await sendToOne('PUT', uri, whole, read.headers.etag);
       if (isGone(answer)) return undefined;
-      if (answer.status === 412 && again) return replace(collection, id, operations, false);
+      if (answer.status === 412 && again) return replace(collection, id, operations, hasMembers, false);
       if (!isGood(answer)) throw refused(answer);
       return answer.status;
     }
@@ -171,7 +207,7 @@ export function createTargetClients({ secretBox, exchange, stopped }: TargetClie
       },
       /** Undefined for a resource that is gone. */
       async read(collection: Collection, id: string): Promise<Found | undefined> {
-        const answer = await send('GET', uriOf(collection, id));
+        const answer = await sendToOne('GET', uriOf(collection, id));
         if (isGone(answer)) return undefined;
         const found = answer.status === 200 ? foundIn(objectIn(answer.body)) : undefined;
         if (!found) throw refused(answer);
@@ -184,21 +220,25 @@ export function createTargetClients({ secretBox, exchange, stopped }: TargetClie
         const id = foundIn(objectIn(answer.body))?.id ?? idInLocation(answer.headers.location, uriOf(collection));
         return { id, status: answer.status };
       },
-      /** Undefined for a resource that is gone. A target without PATCH gets the whole resource (RFC 7644 3.5.1). */
+      /**
+       * Undefined for a resource that is gone. A target without PATCH gets the whole resource (RFC 7644 3.5.1).
+       * @param hasMembers whether it is a group that got members
+       */
       async patch(
         collection: Collection,
         id: string,
         operations: readonly PatchOperation[],
+        hasMembers = false,
       ): Promise<number | undefined> {
-        if (known() === true) return replace(collection, id, operations);
-        const answer = await send('PATCH', uriOf(collection, id), patchOf(operations));
+        if (hasPatch() === false) return replace(collection, id, operations, hasMembers);
+        const answer = await sendToOne('PATCH', uriOf(collection, id), patchOf(operations));
         if (isGood(answer)) return answer.status;
-        if (known() ?? (await learn(answer.status))) return replace(collection, id, operations);
+        if (!(hasPatch() ?? (await learnPatch(answer)))) return replace(collection, id, operations, hasMembers);
         if (isGone(answer)) return undefined;
         throw refused(answer);
       },
       async remove(collection: Collection, id: string): Promise<number> {
-        const answer = await send('DELETE', uriOf(collection, id));
+        const answer = await sendToOne('DELETE', uriOf(collection, id));
         if (!isGood(answer) && !isGone(answer)) throw refused(answer);
         return answer.status;
       },
@@ -218,10 +258,19 @@ function checked(answer: ExchangeAnswer): ExchangeAnswer {
   throw new TargetFailure(`answered ${status}`, status, pauseOf(answer));
 }
 
+/** The kind of an error; undefined for none that can be read (RFC 7644 3.12). */
+function errorKindOf({ body }: ExchangeAnswer): string | undefined {
+  const { scimType: kind } = objectIn(body);
+  return typeof kind === 'string' && /^[A-Za-z]{1,40}$/.test(kind) ? kind : undefined;
+}
+
+/** Whether a target may refuse a PATCH because it has none: one that names the kind of an error has read it. */
+const mayLackPatch = (answer: ExchangeAnswer): boolean =>
+  [400, 404, 405, 415, 501].includes(answer.status) && errorKindOf(answer) === undefined;
+
 function refused(answer: ExchangeAnswer): RequestRefused {
-  const { scimType: type } = objectIn(answer.body);
-  const kind = typeof type === 'string' && /^[A-Za-z]{1,40}$/.test(type) ? ` ${type}` : '';
-  return new RequestRefused(`answered ${answer.status}${kind}`, answer.status);
+  const kind = errorKindOf(answer);
+  return new RequestRefused(`answered ${answer.status}${kind === undefined ? '' : ` ${kind}`}`, answer.status);
 }
 
 /** The object of a body; an empty one for anything else. */

@@ -15,6 +15,8 @@ export interface TargetGroup {
   attempts: number;
   /** Whether the target still gets it. */
   isWanted: boolean;
+  /** Whether it has accounts at the target that were sent as its members. */
+  hasMembers: boolean;
 }
 
 export interface GroupMember {
@@ -33,6 +35,7 @@ interface Row {
   claims: number;
   attempts: number;
   wanted: boolean | null;
+  filled: boolean;
 }
 
 // those that the target gets, and those that it no longer gets
@@ -68,7 +71,9 @@ const claim = statement(
         ORDER BY d.next_attempt_at, d.name LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
     WHERE g.target_id = due.target_id AND g.name = due.name
    RETURNING g.target_id, g.name, g.written, g.remote_id, g.posted_at IS NOT NULL AS posted, g.made, g.revision, g.claims, g.attempts,
-             g.name = ANY (ready.groups) AS wanted`,
+             g.name = ANY (ready.groups) AS wanted,
+             EXISTS (SELECT FROM provisioned_users p
+                      WHERE p.target_id = g.target_id AND p.remote_id IS NOT NULL AND p.in_groups @> ARRAY[g.name] AND p.in_groups <> '{}') AS filled`,
 );
 const isMember = `p.state = 'active' AND $3 AND EXISTS (SELECT FROM users u WHERE u.sub = p.sub AND $2 = ANY (u.groups))`;
 const missing = statement(
@@ -181,4 +186,5 @@ const toGroup = (row: Row): TargetGroup => ({
   claims: row.claims,
   attempts: row.attempts,
   isWanted: row.wanted === true,
+  hasMembers: row.filled,
 });

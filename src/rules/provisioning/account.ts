@@ -102,33 +102,61 @@ export const patchOf = (operations: readonly PatchOperation[]): Values => ({
 /** What a target makes by itself, and what another request writes (RFC 7643 3.1, 4.1.2). */
 const ofTarget = new Set(['meta', 'groups']);
 
-const membersIn = ({ members }: Values): Values[] => (Array.isArray(members) ? members.filter(isObject) : []);
+/** The name that an object has for an attribute: names are compared without case (RFC 7643 2.1). */
+const keyOf = (values: Values, name: string): string =>
+  Object.keys(values).find((key) => key.toLowerCase() === name.toLowerCase()) ?? name;
+
+const membersIn = (resource: Values): Values[] => {
+  const members = resource[keyOf(resource, 'members')];
+  return Array.isArray(members) ? members.filter(isObject) : [];
+};
+const idOfMember = (member: Values): unknown => member[keyOf(member, 'value')];
+
+/** Whether a resource as it was read says who its members are, be it that there are none. */
+export const showsMembers = (resource: Values): boolean => Array.isArray(resource[keyOf(resource, 'members')]);
 
 /**
- * A resource as it was read, with operations of changesOf() or of members: where a target takes whole resources only, whatever it has beside our
+ * A resource as it was read, with operations of changesOf() or of members: where a target takes whole resources only, all that it has beside our
  * values stays.
+ * @param schema its schema, if it names none
  */
-export function withChanges(resource: Values, operations: readonly PatchOperation[]): Values {
-  const changed = Object.fromEntries(Object.entries(resource).filter(([name]) => !ofTarget.has(name)));
-  for (const { path, op, value } of operations) {
-    const removed = /^members\[value eq (".*")\]$/.exec(path)?.[1];
-    if (removed !== undefined)
-      changed['members'] = membersIn(changed).filter((member) => member['value'] !== JSON.parse(removed));
-    else if (path === 'members') {
-      const had = new Set(membersIn(changed).map((member) => member['value']));
-      changed['members'] = [
-        ...membersIn(changed),
-        ...(value as Values[]).filter((member) => !had.has(member['value'])),
-      ];
-    } else {
-      const [name, part] = path.split('.') as [string, string | undefined];
-      const whole =
-        part === undefined ? changed : (changed[name] = isObject(changed[name]) ? { ...changed[name] } : {});
-      if (op === 'remove') Reflect.deleteProperty(whole as Values, part ?? name);
-      else (whole as Values)[part ?? name] = value;
-    }
-  }
+export function withChanges(resource: Values, operations: readonly PatchOperation[], schema: string): Values {
+  const changed = Object.fromEntries(Object.entries(resource).filter(([name]) => !ofTarget.has(name.toLowerCase())));
+  changed[keyOf(changed, 'schemas')] ??= [schema];
+  for (const operation of operations) applyTo(changed, operation);
   return changed;
+}
+
+/** The members after an operation; undefined if it is not one of members. */
+function membersAfter(members: readonly Values[], { path, value }: PatchOperation): Values[] | undefined {
+  const removed = /^members\[value eq (".*")\]$/.exec(path)?.[1];
+  if (removed !== undefined) {
+    const id: unknown = JSON.parse(removed);
+    return members.filter((member) => idOfMember(member) !== id);
+  }
+  if (path !== 'members') return undefined;
+  const had = new Set(members.map(idOfMember));
+  const added = Array.isArray(value) ? value.filter(isObject) : [];
+  return [...members, ...added.filter((member) => !had.has(idOfMember(member)))];
+}
+
+function applyTo(changed: Values, operation: PatchOperation): void {
+  const members = membersAfter(membersIn(changed), operation);
+  if (members) {
+    changed[keyOf(changed, 'members')] = members;
+    return;
+  }
+  const { op, path, value } = operation;
+  const [name = path, part] = path.split('.');
+  const key = keyOf(changed, name);
+  if (part !== undefined) {
+    const whole = changed[key];
+    if (op === 'remove' && !isObject(whole)) return;
+    const parts = isObject(whole) ? { ...whole } : {};
+    applyTo(parts, { op, path: part, value });
+    changed[key] = parts;
+  } else if (op === 'remove') Reflect.deleteProperty(changed, key);
+  else changed[key] = value;
 }
 
 /** Whether the configuration of a service says that it has no PATCH (RFC 7643 5). */
