@@ -255,6 +255,7 @@ test.each(['domain', 'provisioned'])(
     const server = startServer({
       DATABASE_URL: ofItsOwn.database.url,
       SECRET_KEY: ofItsOwn.secretKey,
+      BASE_URL: ofItsOwn.issuer,
       PORT: String(await freePort()),
       ADMIN_PASSWORD: 'harbour-first-P1',
       REQUIRE_SECOND_FACTOR_GROUPS: 'crew, ops',
