@@ -65,6 +65,7 @@ test('SIGHUP lets a running service read its certificate and the authorities aga
   server = startServer({
     DATABASE_URL: service.database.url,
     SECRET_KEY: service.secretKey,
+    BASE_URL: service.issuer,
     PORT: String(await freePort()),
     LOG_LEVEL: 'info',
     MTLS_BASE_URL: base,

@@ -37,6 +37,7 @@ test('WORKERS processes share the port, their metrics are summed up, and SIGTERM
   const server = startServer({
     DATABASE_URL: service.database.url,
     SECRET_KEY: service.secretKey,
+    BASE_URL: service.issuer,
     PORT: String(port),
     WORKERS: '2',
   });
@@ -88,6 +89,7 @@ test('an error in the settings is printed once, and ends all processes (decision
   const settings = {
     DATABASE_URL: service.database.url,
     SECRET_KEY: service.secretKey,
+    BASE_URL: service.issuer,
     HOST: '192.0.2.1',
     WORKERS: '2',
   };

@@ -178,8 +178,13 @@ test.each(faults)(
     const page = await agent.get(address({ state: 's', ...parameters }));
     expect(page.status).toBe(302);
     const sent = responseParameters(page);
-    expect(Object.keys(sent).sort()).toEqual(['error', 'error_description', 'iss', 'state']);
-    expect(sent).toMatchObject({ error, state: 's', iss: service.issuer });
+    expect(Object.keys(sent).sort()).toEqual(['error', 'error_description', 'error_uri', 'iss', 'state']);
+    expect(sent).toMatchObject({
+      error,
+      error_uri: `${service.issuer}/errors#${error}`,
+      state: 's',
+      iss: service.issuer,
+    });
     expect(sent['error_description']).toMatch(/^[ !#-[\]-~]+$/);
     expect(sent['error_description']).not.toContain('<svg');
   },
