@@ -80,8 +80,8 @@ test('no page does anything for HEAD, a prefetch or a load that is no navigation
     const headers = [prefetches[index % prefetches.length]!, loads[index % loads.length]!];
     for (const load of headers) {
       const page = await agent.get(path + query, load);
-      // the root only redirects, and the two error pages have no form
-      if (!['/', '/error', '/access-denied'].includes(path)) {
+      // the root only redirects, and the pages about errors have no form
+      if (!['/', '/error', '/errors', '/access-denied'].includes(path)) {
         // 404 for a connection that does not exist, and for a feature that is off
         expect(/\/connections\/:id\/saml\/|^\/account\/requests/.test(path) ? [403, 404] : [403], path).toContain(
           page.status,
