@@ -19,10 +19,9 @@ import { createStore, type Store } from '../src/repositories/store.ts';
 import { mcpResource } from './mcp-server.ts';
 import type { ApplicationRegistration } from './application-server.ts';
 import type { BankRegistration } from './bank.ts';
-import type { CounterRegistration } from './counter.ts';
 import { gatewayDeclarations, type GatewayRegistrations } from './gateway.ts';
 import { paymentType } from './payments.ts';
-import type { Registered } from './registration.ts';
+import type { Registered, SecretRegistration } from './registration.ts';
 import type { SiteRegistration } from './protected-site.ts';
 import type { Registration } from './relying-party.ts';
 import type { SamlRegistration } from './saml-application.ts';
@@ -44,7 +43,7 @@ export interface Notes {
   /** The registrations of the gateway and of the application that calls it. */
   gatewayRegistrations?: GatewayRegistrations | undefined;
   /** The registration of the bank's counter. */
-  counterRegistration?: CounterRegistration | undefined;
+  counterRegistration?: SecretRegistration | undefined;
   /** The protected site's registration, with the secret of its proxy. */
   siteRegistration?: SiteRegistration | undefined;
   /** The passwords of the sample users that the demonstration created, by user name. */

@@ -3,26 +3,22 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as oidc from 'openid-client';
 import { type CounterScreen, counterScreen } from './counter-views.ts';
 import { allowedPayment, invoices, type PaidPayment, type Payment, paymentType } from './payments.ts';
-import { type Approve, approveNew, type Registered, reuse } from './registration.ts';
+import { type Approve, registered, type SecretRegistration } from './registration.ts';
 import { listen, readForm, redirect, send } from './web.ts';
-
-export interface CounterRegistration extends Registered {
-  client_secret: string;
-}
 
 export interface CounterOptions {
   issuer: string;
   /** 0 for any free one. */
   port: number;
   /** The registration of an earlier start; used again while the service knows it. */
-  registration?: CounterRegistration | undefined;
+  registration?: SecretRegistration | undefined;
   /** Called when a registration waits for an administrator, who also trusts it to ask every user (`ciba_trusted`). */
   approve: Approve;
 }
 
 export interface Counter {
   url: string;
-  registration: CounterRegistration;
+  registration: SecretRegistration;
   stop(): Promise<void>;
 }
 
@@ -128,13 +124,10 @@ export async function startCounter(options: CounterOptions): Promise<Counter> {
   }
 }
 
-/** Uses the registration of an earlier start while it is valid, else registers anew (RFC 7591). */
-async function register(options: CounterOptions, url: string): Promise<CounterRegistration> {
-  const { issuer, approve } = options;
-  const kept = await reuse(options.registration, { issuer, url, approve });
-  if (kept) return kept;
-  const registered = await oidc.dynamicClientRegistration(
-    new URL(issuer),
+const register = (options: CounterOptions, url: string): Promise<SecretRegistration> =>
+  registered(
+    options.registration,
+    { ...options, url },
     {
       client_name: clientName,
       client_uri: url,
@@ -142,25 +135,10 @@ async function register(options: CounterOptions, url: string): Promise<CounterRe
       redirect_uris: [],
       response_types: [],
       grant_types: ['urn:openid:params:grant-type:ciba'],
-      token_endpoint_auth_method: 'client_secret_basic',
       authorization_details_types: [paymentType.type],
       scope: 'openid',
     },
-    undefined,
-    { execute: [oidc.allowInsecureRequests], timeout: 10 },
   );
-  const metadata = registered.clientMetadata();
-  const registration: CounterRegistration = {
-    issuer,
-    url,
-    client_id: metadata.client_id,
-    client_secret: String(metadata.client_secret),
-    registration_access_token: String(metadata['registration_access_token']),
-    registration_client_uri: String(metadata['registration_client_uri']),
-  };
-  if (metadata['status'] === 'disabled') await approveNew(registration, approve);
-  return registration;
-}
 
 function reasonOf(error: unknown): string {
   if (error instanceof oidc.ResponseBodyError && error.error === 'access_denied')

@@ -4,14 +4,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose';
 import * as oidc from 'openid-client';
 import { type BerthVisitor, berthPage, type Call } from './gateway-views.ts';
-import { type Approve, approveNew, type Registered, reuse } from './registration.ts';
+import { type Approve, registered, type SecretRegistration } from './registration.ts';
 import { problemPage } from './views.ts';
 import { createSessions, keepAtMost, listen, redirect, send } from './web.ts';
-
-/** A registration with its secret. */
-export interface SecretRegistration extends Registered {
-  client_secret: string;
-}
 
 /** The two clients: the API behind the gateway is none. */
 export interface GatewayRegistrations {
@@ -234,48 +229,29 @@ const contentOf = (token: string): JWTPayload =>
 /** Uses the registrations of an earlier start while they are valid, else registers anew (RFC 7591). */
 async function register(options: GatewayOptions, url: string): Promise<GatewayRegistrations> {
   const { registrations = {} } = options;
-  const application = await registerOne(options, url, registrations.application, {
-    client_name: clientName,
-    client_uri: url,
-    logo_uri: `${url}/logo.svg`,
-    redirect_uris: [`${url}/callback`],
-    grant_types: ['authorization_code'],
-    scope: 'openid profile',
-  });
-  const gateway = await registerOne(options, url, registrations.gateway, {
-    client_name: 'Harbour gateway',
-    redirect_uris: [],
-    response_types: [],
-    grant_types: [exchangeGrant],
-  });
-  return { application, gateway };
-}
-
-async function registerOne(
-  { issuer, approve }: GatewayOptions,
-  url: string,
-  earlier: SecretRegistration | undefined,
-  wanted: Partial<oidc.ClientMetadata>,
-): Promise<SecretRegistration> {
-  const kept = await reuse(earlier, { issuer, url, approve });
-  if (kept) return kept;
-  const registered = await oidc.dynamicClientRegistration(
-    new URL(issuer),
-    { ...wanted, token_endpoint_auth_method: 'client_secret_basic' },
-    undefined,
-    { execute: [oidc.allowInsecureRequests], timeout: 10 },
+  const application = await registered(
+    registrations.application,
+    { ...options, url },
+    {
+      client_name: clientName,
+      client_uri: url,
+      logo_uri: `${url}/logo.svg`,
+      redirect_uris: [`${url}/callback`],
+      grant_types: ['authorization_code'],
+      scope: 'openid profile',
+    },
   );
-  const metadata = registered.clientMetadata();
-  const registration: SecretRegistration = {
-    issuer,
-    url,
-    client_id: metadata.client_id,
-    client_secret: String(metadata.client_secret),
-    registration_access_token: String(metadata['registration_access_token']),
-    registration_client_uri: String(metadata['registration_client_uri']),
-  };
-  if (metadata['status'] === 'disabled') await approveNew(registration, approve);
-  return registration;
+  const gateway = await registered(
+    registrations.gateway,
+    { ...options, url },
+    {
+      client_name: 'Harbour gateway',
+      redirect_uris: [],
+      response_types: [],
+      grant_types: [exchangeGrant],
+    },
+  );
+  return { application, gateway };
 }
 
 function json(response: ServerResponse, status: number, body: object): void {

@@ -1,4 +1,5 @@
 // Defines what a sample application stores of its registration, and manages it from one start to the next (RFC 7592).
+import * as oidc from 'openid-client';
 
 export interface Registered {
   issuer: string;
@@ -40,4 +41,36 @@ function ask(registration: Registered, method: 'GET' | 'DELETE'): Promise<Respon
     headers: { authorization: `Bearer ${registration.registration_access_token}` },
     signal: AbortSignal.timeout(10_000),
   });
+}
+
+/** The registration of a client with a secret. */
+export interface SecretRegistration extends Registered {
+  client_secret: string;
+}
+
+/** Uses the registration of an earlier start while it is valid, else registers a client with a secret anew (RFC 7591). */
+export async function registered(
+  earlier: SecretRegistration | undefined,
+  { issuer, url, approve }: { issuer: string; url: string; approve: Approve },
+  wanted: Partial<oidc.ClientMetadata>,
+): Promise<SecretRegistration> {
+  const kept = await reuse(earlier, { issuer, url, approve });
+  if (kept) return kept;
+  const answer = await oidc.dynamicClientRegistration(
+    new URL(issuer),
+    { ...wanted, token_endpoint_auth_method: 'client_secret_basic' },
+    undefined,
+    { execute: [oidc.allowInsecureRequests], timeout: 10 },
+  );
+  const metadata = answer.clientMetadata();
+  const registration: SecretRegistration = {
+    issuer,
+    url,
+    client_id: metadata.client_id,
+    client_secret: String(metadata.client_secret),
+    registration_access_token: String(metadata['registration_access_token']),
+    registration_client_uri: String(metadata['registration_client_uri']),
+  };
+  if (metadata['status'] === 'disabled') await approveNew(registration, approve);
+  return registration;
 }
