@@ -16,6 +16,8 @@ export const launcher = join(root, 'bin/gatehouse');
 
 export interface ServerProcess {
   issuer: string;
+  /** Where this process listens, which differs from the issuer if it shares a database with other instances. */
+  address: string;
   port: number;
   pid: number;
   /** Settles when the process has ended. */
@@ -90,6 +92,7 @@ function start(args: string[], settings: Record<string, string>, input = '', cwd
   return {
     port,
     issuer: settings['BASE_URL'] ?? `http://localhost:${port}`,
+    address: `http://localhost:${port}`,
     pid: child.pid!,
     exited,
     get stdout() {

@@ -71,6 +71,8 @@ export interface TestService {
   ): Promise<TestClient>;
   /** What SIGHUP does: reads the files of MTLS_PORT again. */
   reloadCertificates(): void;
+  /** Ends the instances and keeps their database: a process of its own may serve the same address now. */
+  leave(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -214,6 +216,9 @@ export async function startTestService(
   const store = createStore(opened);
   const { secretBox } = await openEncryption(store, [secretKey]);
   const administration = createAdministration(store);
+  const leave = async () => {
+    for (const close of closers.splice(0)) await close();
+  };
   return {
     issuer,
     instances: ports.map(base),
@@ -270,8 +275,9 @@ export async function startTestService(
         basic: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`,
       };
     },
+    leave,
     async stop() {
-      for (const close of closers) await close();
+      await leave();
       for (const [alg, pair] of keyPairs.splice(0)) spareKeyPairs.set(alg, [...(spareKeyPairs.get(alg) ?? []), pair]);
       await rememberKeys(secretBox, store);
       await opened.close();

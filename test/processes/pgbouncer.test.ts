@@ -30,12 +30,13 @@ beforeAll(async () => {
     DATABASE_DIRECT_URL: service.database.url,
     DATABASE_PREPARED_STATEMENTS: 'false',
     SECRET_KEY: service.secretKey,
+    BASE_URL: service.issuer,
   };
-  const issuerPort = await freePort();
-  const issuer = `http://localhost:${issuerPort}`;
+  // the two processes take the place of the service that runs in this one
+  await service.leave();
   servers = [
-    startServer({ ...settings, PORT: String(issuerPort), BASE_URL: issuer }),
-    startServer({ ...settings, PORT: String(await freePort()), BASE_URL: issuer }),
+    startServer({ ...settings, PORT: new URL(service.issuer).port }),
+    startServer({ ...settings, PORT: String(await freePort()) }),
   ];
   for (const server of servers) await server.ready();
 });
@@ -97,10 +98,8 @@ async function startPgBouncer() {
 /** Where PgBouncer is not installed, test/run.ts says so. */
 const behindPgBouncer = test.runIf(existsSync(program));
 const idOf = (flag: '-u' | '-g') => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }));
-const baseOf = (server: ServerProcess) => `http://localhost:${server.port}`;
-
 async function isActive(server: ServerProcess, token: string): Promise<unknown> {
-  const response = await fetch(`${baseOf(server)}/introspect`, {
+  const response = await fetch(`${server.address}/introspect`, {
     method: 'POST',
     headers: { authorization: client.basic },
     body: new URLSearchParams({ token }),
@@ -120,14 +119,14 @@ behindPgBouncer(
   async () => {
     const flows = Array.from({ length: 4 }, async () => {
       const user = await service.createUser();
-      const browser = new UserAgent({ issuer: servers[0].issuer });
+      const browser = new UserAgent(service);
       const page = await browser.authorize(client, user, { scope: 'openid profile' });
       const { code } = responseParameters(page);
       const form = { grant_type: 'authorization_code', code: code!, redirect_uri: client.redirectUri };
-      const issued = await tokenRequest(baseOf(servers[1]), client, form);
+      const issued = await tokenRequest(servers[1].address, client, form);
       expect(issued).toMatchObject({ status: 200, body: { token_type: 'Bearer' } });
       const form2 = { grant_type: 'refresh_token', refresh_token: String(issued.body['refresh_token']) };
-      expect(await tokenRequest(baseOf(servers[0]), client, form2)).toMatchObject({ status: 200 });
+      expect(await tokenRequest(servers[0].address, client, form2)).toMatchObject({ status: 200 });
       return String(issued.body['access_token']);
     });
     const tokens = await Promise.all(flows);
@@ -141,10 +140,10 @@ behindPgBouncer(
 behindPgBouncer(
   'a token revoked at one instance, and a client disabled there, is refused at the other within a second (decisions 8, security R92)',
   async () => {
-    const { body } = await tokenRequest(baseOf(servers[0]), client, { grant_type: 'client_credentials' });
+    const { body } = await tokenRequest(servers[0].address, client, { grant_type: 'client_credentials' });
     const token = String(body['access_token']);
     expect(await isActive(servers[1], token)).toBe(true);
-    const revoked = await fetch(`${baseOf(servers[0])}/revoke`, {
+    const revoked = await fetch(`${servers[0].address}/revoke`, {
       method: 'POST',
       headers: { authorization: client.basic },
       body: new URLSearchParams({ token }),
@@ -154,7 +153,7 @@ behindPgBouncer(
     // by the command line, which connects the same way
     await runCommand(['client', 'disable', client.clientId], settings);
     const refused = async (server: ServerProcess) =>
-      (await tokenRequest(baseOf(server), client, { grant_type: 'client_credentials' })).status !== 200;
+      (await tokenRequest(server.address, client, { grant_type: 'client_credentials' })).status !== 200;
     const times = await Promise.all(servers.map((server) => timeUntil(() => refused(server))));
     for (const time of times) expect(time).toBeLessThan(1000);
   },
@@ -179,7 +178,7 @@ behindPgBouncer(
       }),
     );
     const other = await service.createClient({ grant_types: ['client_credentials'] });
-    const refused = await fetch(`${baseOf(servers[0])}/token`, {
+    const refused = await fetch(`${servers[0].address}/token`, {
       method: 'POST',
       headers: { authorization: other.basic },
       body: new URLSearchParams({ grant_type: 'client_credentials' }),

@@ -143,6 +143,7 @@ test('nor does a killed one with WORKERS above 1, whose first process keeps the 
   await first.exited;
   for (const worker of workers) await vi.waitUntil(() => !isServer(worker), { timeout: patience, interval: 20 });
   const next = await startHere(settings);
+  await next.ready();
   // both of its workers, of which the second one has the rows of the first one before it
   await vi.waitUntil(() => next.stderr.match(/"Gatehouse is ready"/g)?.length === 2, {
     timeout: patience,

@@ -57,7 +57,7 @@ function complaint(server: ServerProcess): string[] {
   return server.stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
 }
 
-const isUp = async ({ port }: ServerProcess) => (await fetch(`http://localhost:${port}/health/ready`)).status === 200;
+const isUp = async ({ address }: ServerProcess) => (await fetch(`${address}/health/ready`)).status === 200;
 /** Instances that share a database have the same issuer. */
 const shared = { BASE_URL: 'https://id.example.com' };
 
@@ -178,21 +178,21 @@ test('after SIGTERM the service answers the requests in progress, accepts no new
   const service = await startTestService();
   cleanUps.push(() => service.stop());
   const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
-  const port = await freePort();
-  const server = startServer({ DATABASE_URL: service.database.url, SECRET_KEY: service.secretKey, PORT: String(port) });
+  const settings = { DATABASE_URL: service.database.url, SECRET_KEY: service.secretKey, BASE_URL: service.issuer };
+  const server = startServer({ ...settings, PORT: String(await freePort()) });
   await server.ready();
   const locker = new pg.Client(service.database.connection);
   await locker.connect();
   await locker.query('BEGIN');
   await locker.query('LOCK TABLE access_tokens IN EXCLUSIVE MODE');
-  const answer = tokenRequest(server.issuer, client, { grant_type: 'client_credentials' });
+  const answer = tokenRequest(server.address, client, { grant_type: 'client_credentials' });
   const waiting = `SELECT count(*)::int AS count FROM pg_locks WHERE NOT granted AND relation = 'access_tokens'::regclass`;
   for (let count = 0; count === 0; await delay(10)) {
     count = (await service.database.sql<{ count: number }>(waiting))[0]!.count;
   }
   server.kill('SIGTERM');
   const refused = () =>
-    fetch(`${server.issuer}/jwks`, { headers: { connection: 'close' } }).then(
+    fetch(`${server.address}/jwks`, { headers: { connection: 'close' } }).then(
       (got) => got.status === 503,
       () => true,
     );
@@ -244,9 +244,7 @@ test('instances that start at once on an empty database create one schema, one k
   expect(await database.query('SELECT alg FROM signing_keys ORDER BY alg')).toEqual(
     ['ES256', 'EdDSA', 'PS256', 'RS256'].map((alg) => ({ alg })),
   );
-  const sets = await Promise.all(
-    servers.map(async (server) => (await fetch(`http://localhost:${server.port}/jwks`)).text()),
-  );
+  const sets = await Promise.all(servers.map(async (server) => (await fetch(`${server.address}/jwks`)).text()));
   expect(new Set(sets).size).toBe(1);
 });
 
@@ -263,7 +261,12 @@ async function lockedUsers() {
   await locker.query('LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
   return {
     service,
-    settings: { DATABASE_URL: service.database.url, SECRET_KEY: service.secretKey, LOG_LEVEL: 'info' },
+    settings: {
+      DATABASE_URL: service.database.url,
+      SECRET_KEY: service.secretKey,
+      BASE_URL: service.issuer,
+      LOG_LEVEL: 'info',
+    },
     /** Waits until this number of starts wait for the lock. */
     async waitedFor(starts: number) {
       const waiting = `SELECT count(*)::int AS count FROM pg_locks WHERE NOT granted AND relation = 'users'::regclass`;
@@ -282,12 +285,11 @@ test('a start with ADMIN_PASSWORD lets no request in before its administrator ca
   /** Starts it again, as a supervisor does, if the lock let it wait longer than a statement may. */
   async function supervise(index: number, port: number): Promise<void> {
     while (!isOver) {
-      servers[index] = startServer({ ...settings, BASE_URL: issuer, ADMIN_PASSWORD: password, PORT: String(port) });
+      servers[index] = startServer({ ...settings, ADMIN_PASSWORD: password, PORT: String(port) });
       await servers[index].exited;
     }
   }
   const ports = [await freePort(), await freePort()];
-  const issuer = `http://localhost:${ports[0]}`;
   const supervised = ports.map((port, index) => supervise(index, port));
   await waitedFor(ports.length);
   for (const server of servers) await expect(isUp(server)).rejects.toThrow('fetch failed');
@@ -295,7 +297,7 @@ test('a start with ADMIN_PASSWORD lets no request in before its administrator ca
   for (const index of ports.keys()) {
     const ready = () => isUp(servers[index]!).catch(() => false);
     await vi.waitUntil(ready, { timeout: 20_000, interval: 1 });
-    const agent = new UserAgent({ issuer });
+    const agent = new UserAgent({ issuer: service.issuer });
     const login = `http://localhost:${servers[index]!.port}/login`;
     const fields = hiddenFields((await agent.get(login)).body);
     const end = await agent.post(login, { ...fields, username: 'admin', password });
@@ -311,8 +313,8 @@ test('a start that generates the first password is alive, but not ready, until i
   const { settings, waitedFor, letGo } = await lockedUsers();
   const server = startServer({ ...settings, PORT: String(await freePort()) });
   await waitedFor(1);
-  expect((await fetch(`${server.issuer}/health/live`)).status).toBe(200);
-  const ready = await fetch(`${server.issuer}/health/ready`);
+  expect((await fetch(`${server.address}/health/live`)).status).toBe(200);
+  const ready = await fetch(`${server.address}/health/ready`);
   expect([ready.status, await ready.json()]).toEqual([503, { status: 'down' }]);
   await letGo();
   await server.ready();

@@ -44,14 +44,14 @@ test('WORKERS processes share the port, their metrics are summed up, and SIGTERM
   await server.ready();
   await until(() => server.stderr.match(/"Gatehouse is ready"/g)?.length === 2);
   expect(server.stdout.match(/Gatehouse is ready/g)).toHaveLength(1);
-  const { body } = await tokenRequest(server.issuer, watcher, { grant_type: 'client_credentials', scope: 'metrics' });
+  const { body } = await tokenRequest(server.address, watcher, { grant_type: 'client_credentials', scope: 'metrics' });
   const authorization = `Bearer ${String(body['access_token'])}`;
-  for (let count = 0; count < 10; count++) expect((await ask(`${server.issuer}/jwks`)).status).toBe(200);
+  for (let count = 0; count < 10; count++) expect((await ask(`${server.address}/jwks`)).status).toBe(200);
   const workers = workersOf(server.pid);
   expect(workers).toHaveLength(2);
   // any worker may answer
   for (let count = 0; count < 4; count++) {
-    const text = await (await ask(`${server.issuer}/metrics`, { headers: { authorization } })).text();
+    const text = await (await ask(`${server.address}/metrics`, { headers: { authorization } })).text();
     expect(text).toMatch(/_duration_seconds_count\{method="GET",route="\/jwks",status="200"\} 10\n/);
   }
   server.kill('SIGTERM');
