@@ -78,8 +78,11 @@ function initial(name: string, locale: string, graphemes: () => Intl.Segmenter):
   // Intl handles other letters than ASCII, and letters that the next character may join
   const plain = /^([A-Za-z0-9])(?:[\x20-\x7e]|$)/.exec(name)?.[1];
   if (plain !== undefined && !/^i$/i.test(plain)) return plain.toUpperCase();
-  const letters = [...graphemes().segment(name)].map((part) => part.segment);
-  const letter = letters.find((segment) => /^[\p{L}\p{N}]/u.test(segment)) ?? letters[0] ?? '';
+  const first = (isRight: (letter: string) => boolean): string | undefined => {
+    for (const { segment } of graphemes().segment(name)) if (isRight(segment)) return segment;
+    return undefined;
+  };
+  const letter = first((segment) => /^[\p{L}\p{N}]/u.test(segment)) ?? first(() => true) ?? '';
   return letter.toLocaleUpperCase(locale);
 }
 

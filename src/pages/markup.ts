@@ -20,8 +20,12 @@ export function escape(value: unknown): string {
 const invisible =
   /[\p{Cc}\u00AD\u061C\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB\u{E0000}-\u{E007F}]/gu;
 
+/** Words of ASCII with one space between them, as most names are. */
+const isPlain = /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/;
+
 /** Untrusted text on one line, without invisible characters. */
 export function clean(value: string): string {
+  if (isPlain.test(value)) return value;
   return value.replace(/\s+/g, ' ').replace(invisible, '').trim();
 }
 

@@ -127,7 +127,9 @@ export function createPageResponses(
     const shown =
       here === undefined ? withForm(request, name, data, options) : { ...data, languages: pages.languages(name, here) };
     const html = pages.render(name, shown, { locale, brand: brand() });
-    return reply.send(options.finish ? options.finish(html, (key) => pages.text(key, locale)) : html);
+    const finished = options.finish ? options.finish(html, (key) => pages.text(key, locale)) : html;
+    // encoded once: a text would be, for its length and for each part that is sent
+    return reply.send(Buffer.from(finished));
   }
 
   /** Gives a page of users that no link opens again a menu that sends what it shows, sealed: nothing of it is lost. */

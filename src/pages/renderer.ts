@@ -99,7 +99,8 @@ function shrinkJs(js: string): string {
 
 /** The focus goes to the notice at the top, or, on a page without one, to the first field that has to be corrected. */
 function focusFault(html: string): string {
-  return html.includes(' id="problem"') ? html : html.replace(' aria-invalid="true"', ' aria-invalid="true" autofocus');
+  const isWrong = html.includes(' aria-invalid="true"') && !html.includes(' id="problem"');
+  return isWrong ? html.replace(' aria-invalid="true"', ' aria-invalid="true" autofocus') : html;
 }
 
 function digest(body: string): string {

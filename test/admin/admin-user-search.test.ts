@@ -1,6 +1,6 @@
 // The user search finds users by words, group, status and admin flag, and no query plan reads the whole table.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { userSearchStatements } from '../../src/repositories/users/user-search.ts';
+import { hasSeveralAdministrators, userSearchStatements } from '../../src/repositories/users/user-search.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
@@ -109,6 +109,12 @@ describe('with twenty thousand users', () => {
     const broad = await users({ group: 'early', order: 'newest' });
     expect(broad.body).toMatchObject({ broad: true, next_cursor: expect.any(String) });
     expect((await users({ group: 'early', q: 'person77', order: 'newest' })).body).not.toHaveProperty('broad');
+  });
+
+  test('the question for a second administrator reads the index of words (pages, search)', async () => {
+    const plan = await service.database.sql(`EXPLAIN ${hasSeveralAdministrators.text}`);
+    expect(JSON.stringify(plan)).toContain('users_words');
+    expect(JSON.stringify(plan)).not.toContain('Seq Scan');
   });
 
   test('no search reads the whole table (pages, search)', async () => {

@@ -86,6 +86,13 @@ function statementsOf(name: UserOrder) {
 /** The statements by order; a test checks their plans. */
 export const userSearchStatements = { newest: statementsOf('newest'), name: statementsOf('name') };
 
+/** By the index of words, which a test checks: there are few administrators, and a service may have a million users. */
+export const hasSeveralAdministrators = statement(
+  'user_search.has_several_administrators',
+  `SELECT count(*) > 1 AS several
+     FROM (SELECT FROM users WHERE ${words} @@ user_search('', NULL, 'enabled', true) LIMIT 2) AS administrators`,
+);
+
 /** Whether the filter has any condition; otherwise all users are listed. */
 export const asksAnything = (filter: UserFilter): boolean =>
   (filter.words ?? '').trim() !== '' ||
@@ -95,6 +102,10 @@ export const asksAnything = (filter: UserFilter): boolean =>
 
 export function userSearchRepository(sql: Sql) {
   return {
+    /** Whether more than one enabled user is an administrator. */
+    async hasSeveralAdministrators(): Promise<boolean> {
+      return (await sql.query<{ several: boolean }>(hasSeveralAdministrators, []))[0]!.several;
+    },
     async find(filter: UserFilter, { order, limit, after }: UserPage): Promise<FoundUsers> {
       const place: [Date | string, string] = after
         ? 'key' in after

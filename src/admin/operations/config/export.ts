@@ -35,7 +35,7 @@ export async function exportConfig(context: OperationContext, name: string, all:
   const sections: Input = {};
   const variables = new Set<string>();
   const leftOut: string[] = [];
-  for (const noun of fileNouns().sort((a, b) => (a.section < b.section ? -1 : 1))) {
+  for (const noun of fileNouns().toSorted((a, b) => (a.section < b.section ? -1 : 1))) {
     const found = (await noun.list(context)).filter(({ isForeign }) => all || !isForeign).sort(byKey);
     const entered = found.map((one) => [one.key, withOwnVariables(noun, one.entry(), variables)] as const);
     const [odd, usual] = [true, false].map((is) =>

@@ -5,7 +5,7 @@ import { keptByFile } from '../../../oauth/errors.ts';
 import { refusal } from '../../../oauth/refusals.ts';
 import type { OperationCall, OperationContext } from '../operation.ts';
 import { differenceOf, type FileNoun, type Found } from './noun.ts';
-import { fileNouns } from './nouns.ts';
+import { nounOfOperation } from './nouns.ts';
 
 /** One that a set of files keeps. */
 export interface Kept {
@@ -29,9 +29,7 @@ export async function keptOnPage(
   operation: object,
   params: Readonly<Record<string, string>>,
 ): Promise<Kept | undefined> {
-  const noun = fileNouns().find(({ on: { shows, change, others } }) =>
-    [...shows, change, ...others].includes(operation),
-  );
+  const noun = nounOfOperation(operation);
   const name = noun && (noun.isSingle ? noun.section : params[noun.on.param]);
   return noun && name !== undefined ? keptOne(context, noun, name) : undefined;
 }
@@ -42,8 +40,8 @@ export async function refuseKept(
   context: OperationContext,
   { params, input }: Pick<OperationCall, 'params' | 'input'>,
 ): Promise<void> {
-  const noun = fileNouns().find(({ on: { change, others } }) => change === operation || others.includes(operation));
-  if (!noun) return;
+  const noun = nounOfOperation(operation);
+  if (!noun || noun.on.shows.includes(operation)) return;
   for (const name of namesIn(noun, params, input)) {
     const kept = await keptOne(context, noun, name);
     if (kept && !(noun.on.change === operation && isAllowed(context, kept, input as Input))) throw refusalOf(kept);

@@ -36,18 +36,38 @@ const placeOf = ({ section }: FileNoun) => (first.includes(section) ? first.inde
 /** A sign-up link is a secret that only its creation shows: a file could not hand it over, and would make another one at each place. */
 const byHand: readonly Entity[] = [signUpLinks];
 
-const made = new WeakMap<Entity, FileNoun>();
+const ofEntities = new WeakMap<Entity, FileNoun>();
 function nounOf(of: Entity): FileNoun[] {
   // what lives within another noun stands in its entry
   const acts = of.within || byHand.includes(of) ? undefined : actsOf(of, operations);
   if (!acts) return [];
-  const noun = made.get(of) ?? entityNoun(of, acts, more[of.table]);
-  made.set(of, noun);
+  const noun = ofEntities.get(of) ?? entityNoun(of, acts, more[of.table]);
+  ofEntities.set(of, noun);
   return [noun];
 }
 
-/** In the order in which a file is applied: each comes after those that it names. */
-export function fileNouns(): FileNoun[] {
-  const entities = new Set(operations.flatMap(({ of }) => of ?? []));
-  return [...[...entities].flatMap(nounOf), ...writtenOut].sort((a, b) => placeOf(a) - placeOf(b));
+interface Nouns {
+  /** The number of operations from which they were made. */
+  count: number;
+  all: readonly FileNoun[];
+  byOperation: ReadonlyMap<object, FileNoun>;
 }
+let made: Nouns | undefined;
+
+/** Each request of an administrator asks for them, so they are made once for each list of operations. */
+function nouns(): Nouns {
+  if (made?.count !== operations.length) {
+    const entities = new Set(operations.flatMap(({ of }) => of ?? []));
+    const all = [...[...entities].flatMap(nounOf), ...writtenOut].sort((a, b) => placeOf(a) - placeOf(b));
+    const pairs = all.flatMap((noun) => operationsOf(noun).map((operation) => [operation, noun] as const));
+    made = { count: operations.length, all, byOperation: new Map(pairs) };
+  }
+  return made;
+}
+const operationsOf = ({ on: { shows, change, others } }: FileNoun): object[] => [...shows, change, ...others];
+
+/** In the order in which a file is applied: each comes after those that it names. */
+export const fileNouns = (): readonly FileNoun[] => nouns().all;
+
+/** The noun whose objects an operation shows, changes or deletes. */
+export const nounOfOperation = (operation: object): FileNoun | undefined => nouns().byOperation.get(operation);

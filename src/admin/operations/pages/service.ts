@@ -39,18 +39,18 @@ export type ChecklistItem = (typeof checklistItems)[number];
 export const checklist = pageOperation('overview', 'read', async ({ store, config }, _: undefined, { actor }) => {
   const last = async (type: 'mail.tested' | 'backup.confirmed' | 'backup.noted') =>
     (await store.auditSearch.search({ type }, { limit: 1, before: undefined })).events[0];
-  const [mail, backup, noted, administrators, passkeys, clients, isArchived] = await Promise.all([
+  const [mail, backup, noted, hasSeveralAdministrators, passkeys, clients, isArchived] = await Promise.all([
     last('mail.tested'),
     last('backup.confirmed'),
     last('backup.noted'),
-    store.userSearch.find({ admin: true, status: 'enabled' }, { order: 'newest', limit: 2 }),
+    store.userSearch.hasSeveralAdministrators(),
     store.passkeys.list(actor),
     store.clients.list({}, { limit: 2, after: undefined }),
     store.databaseStatus.isArchived(),
   ]);
   const isDone: Record<ChecklistItem, boolean> = {
     email: config.smtpUrl !== undefined && mail?.outcome === 'success',
-    administrator: administrators.users.length > 1,
+    administrator: hasSeveralAdministrators,
     passkey: passkeys.length > 0,
     client: clients.some(({ clientId }) => clientId !== consoleClientId),
     backup: isArchived || backup !== undefined || noted !== undefined,
