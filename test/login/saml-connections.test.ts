@@ -249,6 +249,37 @@ describe('a sign-in by SAML', () => {
       'transient',
     );
     await refusedBy({ assertion: { ...transient } }, 'transient');
+    // nor is a structure a value, or a value that no subject can be
+    const structure = '<other xmlns="urn:other">ann</other>';
+    for (const value of [structure, 'n'.repeat(256)])
+      await refusedBy({ assertion: { ...transient, attributes: { uid: value } } }, 'transient');
+  });
+
+  test('of a transient NameID has no claim name_id, not even from an attribute of this name (federation 9)', async () => {
+    await addSamlConnection(service, provider, 'unnamed', {
+      provisioning: 'on',
+      username_from: 'uid',
+      claim_rules: [{ to: 'nickname', from: 'name_id' }],
+      settings: { subject_attribute: 'uid' },
+    });
+    const uid = someone();
+    await signInBySaml(new UserAgent(service), provider, 'unnamed', {
+      assertion: {
+        nameIdAttributes: ' Format="urn:oasis:names:tc:SAML:2.0:nameid-format:transient"',
+        nameId: '_random',
+        attributes: { uid, name_id: 'of-an-attribute' },
+      },
+    });
+    const user = await userOf(uid);
+    expect([user!.username, user!.claims['nickname']]).toEqual([uid, undefined]);
+  });
+
+  test('is taken only with a NameID of the format that the connection names (federation FR25)', async () => {
+    await addSamlConnection(service, provider, 'by-email', {
+      provisioning: 'on',
+      settings: { name_id_format: 'email' },
+    });
+    await refusedBy({}, 'by-email');
   });
 
   test('of a response without sign-in tells the user, and not what the other side says (federation 4)', async () => {
@@ -273,6 +304,38 @@ describe('a sign-in by SAML', () => {
     expect(page.body).not.toContain('evil text');
     expect(page.body).toContain('finish signing in');
   });
+
+  test('of a response without sign-in to another request is no word about this one (federation FR25)', async () => {
+    const agent = new UserAgent(service);
+    const request = await beginSaml(agent, 'saml');
+    const SAMLResponse = await provider.answer(request, {
+      key: null,
+      inside: () => '',
+      response: {
+        inResponseTo: '_other',
+        status:
+          '<samlp:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:Responder"><samlp:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:AuthnFailed"/></samlp:StatusCode>',
+      },
+    });
+    const page = await postAnswer(agent, 'saml', { SAMLResponse, RelayState: request.relayState });
+    expect(page.status).toBe(400);
+    expect(page.body).not.toContain('finish signing in');
+  });
+
+  test('remembers an assertion until the later of its ends, so that it never comes again (federation FR26)', async () => {
+    await signInBySaml(new UserAgent(service), provider, 'saml', {
+      assertion: {
+        nameId: someone(),
+        edit: (xml) =>
+          xml.replace(/(<saml:SubjectConfirmationData [^>]*NotOnOrAfter=")[^"]*/, `$1${time(new Date(), 20)}`),
+      },
+    });
+    const [kept] = await service.database.sql<{ seconds: number }>(
+      'SELECT extract(epoch FROM max(expires_at) - now())::int AS seconds FROM used_logout_tokens',
+    );
+    // the conditions end in 300 seconds, and clocks differ by up to 120
+    expect(kept!.seconds).toBeGreaterThan(400);
+  });
 });
 
 describe('an answer that is for another service, request or time is refused:', () => {
@@ -287,6 +350,21 @@ describe('an answer that is for another service, request or time is refused:', (
       'no audience',
       { assertion: { edit: (xml) => xml.replace(/<saml:AudienceRestriction>.*<\/saml:AudienceRestriction>/, '') } },
     ],
+    [
+      'a second AudienceRestriction for another service',
+      {
+        assertion: {
+          edit: (xml) =>
+            xml.replace(
+              '<saml:AudienceRestriction>',
+              `<saml:AudienceRestriction><saml:Audience>${other}</saml:Audience></saml:AudienceRestriction>$&`,
+            ),
+        },
+      },
+    ],
+    ['no AuthnInstant', { assertion: { edit: (xml) => xml.replace(/ AuthnInstant="[^"]*"/, '') } }],
+    ['an attribute without a name', { assertion: { attributes: { '': 'x' } } }],
+    ['a name of 256 characters', { assertion: { nameId: 'n'.repeat(256) } }],
     ['another issuer of the response', { response: { issuer: other } }],
     [
       'no issuer of the response',
@@ -311,6 +389,34 @@ describe('an answer that is for another service, request or time is refused:', (
       { assertion: { edit: (xml) => xml.replace(/<saml:SubjectConfirmationData[^>]*>/, '') } },
     ],
     ['another version', { assertion: { edit: (xml) => xml.replace('Version="2.0"', 'Version="1.1"') } }],
+    ['another version of the response', { response: { edit: (xml) => xml.replace('Version="2.0"', 'Version="1.1"') } }],
+    [
+      'an issuer of another format',
+      {
+        assertion: {
+          edit: (xml) =>
+            xml.replace('<saml:Issuer>', '<saml:Issuer Format="urn:oasis:names:tc:SAML:2.0:nameid-format:persistent">'),
+        },
+      },
+    ],
+    ['no Subject', { assertion: { edit: (xml) => xml.replace(/<saml:Subject>.*<\/saml:Subject>/, '') } }],
+    [
+      'two confirmations by bearer',
+      { assertion: { edit: (xml) => xml.replace(/<saml:SubjectConfirmation .*<\/saml:SubjectConfirmation>/, '$&$&') } },
+    ],
+    [
+      'NotBefore of the confirmation in five minutes',
+      {
+        assertion: {
+          edit: (xml) =>
+            xml.replace('<saml:SubjectConfirmationData', `<saml:SubjectConfirmationData NotBefore="${time(now, 300)}"`),
+        },
+      },
+    ],
+    [
+      'a time of another form',
+      { assertion: { edit: (xml) => xml.replace(/AuthnInstant="[^"]*/, `AuthnInstant="${now.toUTCString()}`) } },
+    ],
     [
       'an unknown condition',
       {
@@ -362,6 +468,14 @@ describe('an answer that is for another service, request or time is refused:', (
     await refusedBy(lie);
     // the same with a signature over all, which stands after the issuer
     if (lie.response?.edit === undefined) await refusedBy({ ...lie, key: null, outer: provider.pinned });
+  });
+
+  test('without an ID of the assertion, which names it when it comes again (federation FR26)', async () => {
+    await refusedBy({
+      assertion: { edit: (xml) => xml.replace(/ ID="[^"]*"/, '') },
+      key: null,
+      outer: provider.pinned,
+    });
   });
 
   test('with 59 seconds of difference between the clocks it is not (federation F41)', async () => {

@@ -167,6 +167,24 @@ describe('a LogoutRequest of the identity provider', () => {
     ['of another issuer', (lea) => byRedirect(request({ ...lea, issuer: 'https://evil.example' }))],
     ['for another destination', (lea) => byRedirect(request({ ...lea, destination: 'https://evil.example' }))],
     ['that is old', (lea) => byRedirect(request({ ...lea, now: new Date(Date.now() - 600_000) }))],
+    ['of another version', (lea) => byRedirect(request(lea).replace('Version="2.0"', 'Version="1.1"'))],
+    ['without a time', (lea) => byRedirect(request(lea).replace(/ IssueInstant="[^"]*"/, ''))],
+    ['without a subject', (lea) => byRedirect(request(lea).replace(/<saml:NameID.*<\/saml:NameID>/, ''))],
+    ['without an ID', (lea) => byRedirect(request(lea).replace(/ ID="[^"]*"/, ''))],
+    [
+      'that names 21 sessions',
+      (lea) =>
+        byRedirect(
+          request(lea).replace(
+            '</samlp:LogoutRequest>',
+            `${'<samlp:SessionIndex>_none</samlp:SessionIndex>'.repeat(20)}</samlp:LogoutRequest>`,
+          ),
+        ),
+    ],
+    [
+      'with a signature inside, beside that of the address',
+      (lea) => byRedirect(signElement(request({ ...lea, id: '_in' }), '_in', provider.other)),
+    ],
     ['from the future', (lea) => byRedirect(request({ ...lea, now: new Date(Date.now() + 600_000) }))],
     ['with a DOCTYPE', (lea) => byRedirect(`<!DOCTYPE x>${request(lea)}`)],
     [
@@ -189,6 +207,25 @@ describe('a LogoutRequest of the identity provider', () => {
     expect(await isSignedIn(lea.agent)).toBe(true);
   });
 
+  test('names by its NameID no user whom an attribute identifies (federation FR19)', async () => {
+    await addSamlConnection(service, provider, 'named', {
+      provisioning: 'on',
+      username_from: 'uid',
+      settings: { subject_attribute: 'uid' },
+    });
+    const agent = new UserAgent(service);
+    const uid = `named-${++number}`;
+    await signInBySaml(agent, provider, 'named', {
+      assertion: { nameId: '_once', sessionIndex: '_named', attributes: { uid } },
+    });
+    expect(await isSignedIn(agent)).toBe(true);
+    const at = `${service.issuer}/connections/named/saml/logout`;
+    const xml = request({ nameId: uid, destination: at });
+    const address = addressWith(at, { name: 'SAMLRequest', xml }, provider.pinned.privateKey);
+    expect((await new UserAgent(service).get(address)).status).toBe(303);
+    expect(await isSignedIn(agent)).toBe(true);
+  });
+
   test('ends no session that came by another connection (federation FR19)', async () => {
     await addSamlConnection(service, provider, 'twin', { provisioning: 'on' });
     const agent = new UserAgent(service);
@@ -196,6 +233,43 @@ describe('a LogoutRequest of the identity provider', () => {
     await signInBySaml(agent, provider, 'twin', { assertion: { nameId, sessionIndex: '_twin' } });
     expect((await byRedirect(request({ nameId, sessionIndex: '_twin' }))).status).toBe(303);
     expect(await isSignedIn(agent)).toBe(true);
+  });
+});
+
+describe('the addresses of SAML', () => {
+  const answerOnly = addressWith('', { name: 'SAMLResponse', xml: '<x/>' });
+
+  test('are not those of a connection of another kind (federation 9)', async () => {
+    await service.database.sql(`INSERT INTO connections (id, kind, display_name, status, settings)
+      VALUES ('plain', 'oidc', 'Plain', 'enabled', '{"issuer": "https://company.example", "client_id": "x"}')`);
+    const agent = new UserAgent(service);
+    expect((await agent.get(`/connections/plain/saml/logout${answerOnly}`)).status).toBe(404);
+    const SAMLResponse = encodedForm('<x/>');
+    const posted = await agent.post(
+      '/connections/plain/saml/acs',
+      { SAMLResponse },
+      { 'sec-fetch-site': 'cross-site' },
+    );
+    expect([posted.status, posted.location]).toEqual([400, undefined]);
+  });
+
+  test('take the answer to a logout only from a navigation (security R160)', async () => {
+    const get = (dest: string) => new UserAgent(service).get(path + answerOnly, { 'sec-fetch-dest': dest });
+    expect([(await get('empty')).status, (await get('document')).status]).toEqual([403, 200]);
+  });
+
+  test('take so many logouts from a network as LIMIT_CONNECTION_ANSWERS allows (security R160)', async () => {
+    const limited = await startTestService({
+      environment: { LIMIT_CONNECTION_ANSWERS: '2', OUTBOUND_ALLOW: provider.host },
+    });
+    try {
+      await addSamlConnection(limited, provider, 'saml');
+      const statuses: number[] = [];
+      for (let count = 0; count < 3; count++) statuses.push((await new UserAgent(limited).get(path)).status);
+      expect(statuses).toEqual([400, 400, 429]);
+    } finally {
+      await limited.stop();
+    }
   });
 });
 

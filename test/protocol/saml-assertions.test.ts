@@ -86,11 +86,24 @@ test('an address that nobody confirmed is neither a NameID nor an attribute (fed
   const browser = new UserAgent(service);
   const named = await create({ name_id: 'email' });
   expect(statusesOf(await named.signIn(browser, doubtful))).toEqual(['Responder', 'InvalidNameIDPolicy']);
+  const byClaim = await create({ name_id: 'attribute:email' });
+  expect(statusesOf(await byClaim.signIn(browser, doubtful))).toEqual(['Responder', 'InvalidNameIDPolicy']);
   const mapped = await create({ claim_rules: [{ claim: 'mail', from: 'email', into: ['saml'] }] });
   expect((await mapped.signIn(browser, doubtful)).xml).not.toContain('eve@');
   expect((await mapped.signIn(agent, user)).xml).toContain('ada@corp.example');
   const absent = await create({ name_id: 'attribute:family_name' });
   expect(statusesOf(await absent.signIn(agent, user))).toEqual(['Responder', 'InvalidNameIDPolicy']);
+});
+
+test('a value of more than 256 characters is no NameID (SAML Core 8.3.7)', async () => {
+  const sp = await create({ name_id: 'attribute:given_name' });
+  for (const [length, status] of [
+    [256, 'Success'],
+    [257, 'Responder'],
+  ] as const) {
+    const named = await service.createUser({ claims: { given_name: 'n'.repeat(length) } });
+    expect(statusesOf(await sp.signIn(new UserAgent(service), named))[0]).toBe(status);
+  }
 });
 
 test('the whole response is signed if the application wants it, and the assertion is encrypted to its certificate (SAML Core 2.3.4, 5.4)', async () => {

@@ -13,6 +13,8 @@ import {
   signedXml,
   statusesOf,
 } from '../helpers/saml-application.ts';
+import { createSecretBox } from '../../src/crypto/secret-box.ts';
+import { parseSecretKey } from '../../src/crypto/secret-key.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { type Page, UserAgent } from '../helpers/user-agent.ts';
 
@@ -52,6 +54,10 @@ test.each<[string, () => string | Promise<string>]>([
   ['an address that is not in the list', () => queryOf(sp.authnRequest({ acsUri: 'https://evil.example/acs' }))],
   ['an address of the list with something more', () => queryOf(sp.authnRequest({ acsUri: `${sp.acsUri}/` }))],
   ['an index beyond the list', () => queryOf(sp.authnRequest({ acsIndex: '2' }))],
+  ['an index that is no decimal number', () => queryOf(sp.authnRequest({ acsIndex: '0x1' }))],
+  ['another version', () => queryOf(sp.authnRequest().replace('Version="2.0"', 'Version="1.1"'))],
+  ['no ID', () => queryOf(sp.authnRequest().replace(/ ID="[^"]*"/, ''))],
+  ['ForceAuthn that is neither true nor false', () => queryOf(sp.authnRequest({ attributes: 'ForceAuthn="yes"' }))],
   ['a negative index', () => queryOf(sp.authnRequest({ acsIndex: '-1' }))],
   ['an address and an index', () => queryOf(sp.authnRequest({ acsIndex: '0', acsUri: sp.acsUri }))],
   ['an unknown Issuer', () => queryOf(sp.authnRequest({ issuer: 'https://nobody.example' }))],
@@ -79,6 +85,9 @@ test.each<[string, () => string | Promise<string>]>([
     },
   ],
   ['two requests', () => `${queryOf(sp.authnRequest())}&${queryOf(sp.authnRequest())}`],
+  ['a request and a response', () => `${queryOf(sp.authnRequest())}&SAMLResponse=${encodeURIComponent('AAAA')}`],
+  ['a character outside of base64', () => queryOf(sp.authnRequest()).replace('SAMLRequest=', 'SAMLRequest=*')],
+  ['another encoding', () => `${queryOf(sp.authnRequest())}&SAMLEncoding=urn:example`],
   ['a response instead of a request', () => queryOf(sp.authnRequest()).replace('SAMLRequest=', 'SAMLResponse=')],
   ['a LogoutRequest at the address of sign-ins', () => queryOf(sp.logoutRequest({ nameId: 'x' }))],
   ['a comment in the Issuer', () => queryOf(sp.authnRequest({ issuer: `${sp.entityId}<!---->` }))],
@@ -181,6 +190,23 @@ test.each<[string, string, { attributes?: string; children?: string }, string[]]
   ],
   ['an unknown context', 'signed in', { children: context('urn:example:retina') }, ['Responder', 'NoAuthnContext']],
   [
+    'an unknown comparison of contexts',
+    'signed in',
+    { children: context('urn:oasis:names:tc:SAML:2.0:ac:classes:Password', 'most') },
+    ['Responder', 'NoAuthnContext'],
+  ],
+  [
+    'a context by its class and by a declaration',
+    'signed in',
+    {
+      children: context('urn:oasis:names:tc:SAML:2.0:ac:classes:Password').replace(
+        '</samlp:RequestedAuthnContext>',
+        '<saml:AuthnContextDeclRef>urn:example</saml:AuthnContextDeclRef>$&',
+      ),
+    },
+    ['Requester', 'RequestUnsupported'],
+  ],
+  [
     'a context beyond the strongest',
     'signed in',
     { children: context('phrh', 'better') },
@@ -253,6 +279,40 @@ test('an application that is disabled gets nothing, nor does one whose sign-ins 
   expect(isSilent(await waiting.signIn(user, page))).toBe(true);
   expect(isSilent(await other.begin(agent))).toBe(true);
   expect(isSilent(await agent.follow(await agent.get(start)))).toBe(true);
+});
+
+test('only a navigation sends a request, begins a sign-in or ends one (federation FR29, security R8)', async () => {
+  const script = { 'sec-fetch-dest': 'empty' };
+  const form = { SAMLRequest: Buffer.from(sp.authnRequest()).toString('base64') };
+  const logout = queryOf(sp.logoutRequest({ nameId: 'x' }), { key: keys.privateKey });
+  for (const page of [
+    await agent.get(`/saml/sso?${queryOf(sp.authnRequest())}`, script),
+    await agent.post('/saml/sso', form, script),
+    await agent.get(`/saml/start/${encodeURIComponent(sp.clientId)}`, script),
+    await agent.get(`/saml/logout?${logout}`, script),
+  ])
+    expect([page.status, isSilent(page)]).toEqual([403, true]);
+});
+
+test('the second leg of a posted request ends with the lifetime of a form (federation F45)', async () => {
+  const box = createSecretBox([parseSecretKey(service.secretKey)]);
+  const leg = (at: number) => {
+    const parameters = { client_id: sp.clientId, redirect_uri: sp.acsUri, in_response_to: '_posted' };
+    const sealed = box.seal(JSON.stringify({ parameters, at }), 'saml.sign_on').toString('base64url');
+    return agent.get(`/saml/sso?sealed=${sealed}`);
+  };
+  expect(answerOf(await agent.follow(await leg(Date.now())))).toBeDefined();
+  const old = await agent.follow(await leg(Date.now() - 86_400_000));
+  expect(isSilent(old)).toBe(true);
+});
+
+test('an address that leaves the list while its user signs in gets no assertion (federation F45)', async () => {
+  const other = await SamlApplication.create(service, {}, keys);
+  const waiting = new UserAgent(service);
+  const page = await other.begin(waiting, { acsUri: `${other.acsUri}/second` });
+  await change(other, { acs_uris: [other.acsUri] });
+  expect(isSilent(await waiting.signIn(user, page))).toBe(true);
+  expect(answerOf(await other.begin(waiting))).toBeDefined();
 });
 
 test('a user out of the groups of an application, and a disabled user, get no assertion (federation F46, FR42)', async () => {
