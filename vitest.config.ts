@@ -50,8 +50,8 @@ export default defineConfig({
     expect: { poll: { timeout: 600_000, interval: 20 } },
     pool: 'forks',
     fileParallelism: true,
-    // twice the cores of the least machine: kills, starts and browsers wait more than they work
-    maxWorkers: 4,
+    // one more than the least machine has cores: kills, starts and browsers wait more than they work
+    maxWorkers: 3,
     // nothing is shared but code: each file has a database and ports of its own
     isolate: false,
     sequence: { sequencer: LongFirst },

@@ -7,8 +7,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Load } from '../helpers/load.ts';
 import { freePort, postmasterOf, runCommand, startServer, stopServers } from '../helpers/server-process.ts';
 
-/** Rounds of each test: more rounds find rarer faults, and every run has time for four; KILL_ROUNDS=20 asks for more. */
-const kills = Number(process.env['KILL_ROUNDS'] ?? 4);
+/** Rounds of each test: more rounds find rarer faults, and every run has time for three; KILL_ROUNDS=20 asks for more. */
+const kills = Number(process.env['KILL_ROUNDS'] ?? 3);
 const loadTime = [200, 600] as const; // milliseconds before a kill, at least and at most
 const limit = kills * 150_000; // milliseconds
 
