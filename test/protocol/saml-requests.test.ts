@@ -57,7 +57,7 @@ test.each<[string, () => string | Promise<string>]>([
   ['an index that is no decimal number', () => queryOf(sp.authnRequest({ acsIndex: '0x1' }))],
   ['another version', () => queryOf(sp.authnRequest().replace('Version="2.0"', 'Version="1.1"'))],
   ['no ID', () => queryOf(sp.authnRequest().replace(/ ID="[^"]*"/, ''))],
-  ['ForceAuthn that is neither true nor false', () => queryOf(sp.authnRequest({ attributes: 'ForceAuthn="yes"' }))],
+  ['IsPassive that is neither true nor false', () => queryOf(sp.authnRequest({ attributes: 'IsPassive="yes"' }))],
   ['a negative index', () => queryOf(sp.authnRequest({ acsIndex: '-1' }))],
   ['an address and an index', () => queryOf(sp.authnRequest({ acsIndex: '0', acsUri: sp.acsUri }))],
   ['an unknown Issuer', () => queryOf(sp.authnRequest({ issuer: 'https://nobody.example' }))],
