@@ -23,7 +23,6 @@ import { gatewayDeclarations, type GatewayRegistrations } from './gateway.ts';
 import { paymentType } from './payments.ts';
 import type { Registered, SecretRegistration } from './registration.ts';
 import type { SiteRegistration } from './protected-site.ts';
-import type { Registration } from './relying-party.ts';
 import type { SamlRegistration } from './saml-application.ts';
 
 /** The demonstration cannot continue; the message is one sentence for the user who started it. */
@@ -31,7 +30,7 @@ export class DemoError extends Error {}
 
 /** The state that the demonstration keeps from one start to the next. */
 export interface Notes {
-  registration?: Registration | undefined;
+  registration?: SecretRegistration | undefined;
   /** The application server's registration. */
   applicationRegistration?: ApplicationRegistration | undefined;
   /** The television's registration. */

@@ -1,28 +1,24 @@
 // Runs a sample application that signs users in by OpenID Connect: it registers itself, keeps its sessions in memory, and signs out.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as oidc from 'openid-client';
-import { type Approve, approveNew, type Registered, reuse } from './registration.ts';
+import { type Approve, registered, type SecretRegistration } from './registration.ts';
 import { homePage, problemPage, type SignedIn, type TokenSet } from './views.ts';
 import { createSessions, keepAtMost, listen, redirect, send } from './web.ts';
 
 /** The application's registration, as it stores it. */
-export interface Registration extends Registered {
-  client_secret: string;
-}
-
 export interface RelyingPartyOptions {
   issuer: string;
   /** 0 for any free one. */
   port: number;
   /** The registration of an earlier start; used again while the service knows it. */
-  registration?: Registration | undefined;
+  registration?: SecretRegistration | undefined;
   /** Called when a registration waits for an administrator. */
   approve: Approve;
 }
 
 export interface RelyingParty {
   url: string;
-  registration: Registration;
+  registration: SecretRegistration;
   stop(): Promise<void>;
 }
 
@@ -174,12 +170,10 @@ export async function startRelyingParty(options: RelyingPartyOptions): Promise<R
 }
 
 /** Uses the registration of an earlier start while it is valid, else registers anew (OpenID Connect Dynamic Client Registration 1.0). */
-async function register(options: RelyingPartyOptions, url: string): Promise<Registration> {
-  const { issuer, approve } = options;
-  const kept = await reuse(options.registration, { issuer, url, approve });
-  if (kept) return kept;
-  const registered = await oidc.dynamicClientRegistration(
-    new URL(issuer),
+const register = ({ issuer, approve, registration }: RelyingPartyOptions, url: string): Promise<SecretRegistration> =>
+  registered(
+    registration,
+    { issuer, url, approve },
     {
       client_name: clientName,
       client_uri: url,
@@ -187,25 +181,10 @@ async function register(options: RelyingPartyOptions, url: string): Promise<Regi
       redirect_uris: [`${url}/callback`],
       post_logout_redirect_uris: [`${url}/signed-out`],
       grant_types: ['authorization_code', 'refresh_token'],
-      token_endpoint_auth_method: 'client_secret_basic',
       require_pkce: true,
       scope,
     },
-    undefined,
-    { execute: [oidc.allowInsecureRequests], timeout: 10 },
   );
-  const metadata = registered.clientMetadata();
-  const registration: Registration = {
-    issuer,
-    url,
-    client_id: metadata.client_id,
-    client_secret: String(metadata.client_secret),
-    registration_access_token: String(metadata['registration_access_token']),
-    registration_client_uri: String(metadata['registration_client_uri']),
-  };
-  if (metadata['status'] === 'disabled') await approveNew(registration, approve);
-  return registration;
-}
 
 function tokenSet(tokens: oidc.TokenEndpointResponse & oidc.TokenEndpointResponseHelpers): TokenSet {
   const lifetime = tokens.expiresIn();
