@@ -36,14 +36,10 @@ const placeOf = ({ section }: FileNoun) => (first.includes(section) ? first.inde
 /** A sign-up link is a secret that only its creation shows: a file could not hand it over, and would make another one at each place. */
 const byHand: readonly Entity[] = [signUpLinks];
 
-const ofEntities = new WeakMap<Entity, FileNoun>();
 function nounOf(of: Entity): FileNoun[] {
   // what lives within another noun stands in its entry
   const acts = of.within || byHand.includes(of) ? undefined : actsOf(of, operations);
-  if (!acts) return [];
-  const noun = ofEntities.get(of) ?? entityNoun(of, acts, more[of.table]);
-  ofEntities.set(of, noun);
-  return [noun];
+  return acts ? [entityNoun(of, acts, more[of.table])] : [];
 }
 
 interface Nouns {
