@@ -22,6 +22,14 @@ export interface Siblings {
 /** Milliseconds. */
 const driftInterval = 60_000;
 
+let processRegistry: Registry | undefined;
+
+/** The metrics of Node itself. Their timer and their observer live as long as the process, so a second service in it shares them. */
+function processMetrics(): Metric[] {
+  if (!processRegistry) collectDefaultMetrics({ register: (processRegistry = new Registry()) });
+  return processRegistry.getMetricsAsArray() as unknown as Metric[];
+}
+
 /** Labels are names that the code defines, such as route patterns, event types and grant types, never a value of a request (security R99). */
 export function createMetrics(parts: {
   database: Pick<Database, 'connections'>;
@@ -30,7 +38,7 @@ export function createMetrics(parts: {
 }) {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry });
+  for (const metric of processMetrics()) registry.registerMetric(metric);
   // the library needs a name and values only, but its type describes its own classes
   const durations = createDurations((metric) => registry.registerMetric(metric as unknown as Metric));
   const grants = new Counter({
