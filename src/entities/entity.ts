@@ -6,7 +6,16 @@ import type { Permission } from './permission.ts';
 type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
   : Name;
-const camel = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+/** The names of members in the service; each is made once, since every row of a list needs them. */
+const camelNames = new Map<string, string>();
+function camel(name: string): string {
+  let made = camelNames.get(name);
+  if (made === undefined) {
+    made = name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+    camelNames.set(name, made);
+  }
+  return made;
+}
 
 export interface Member {
   /** One sentence for the API's document, the help of commands and the reference. */
@@ -252,11 +261,10 @@ export function changed<Values extends object>(
 /** One entity as the API and the commands show it. */
 export function view(of: Entity, one: object): Record<string, unknown> {
   const values = one as Record<string, unknown>;
-  return {
-    ...(of.key === undefined && { id: values['id'] }),
-    ...viewOf(of.members, one),
-    ...Object.fromEntries(shownRow(of).map((name) => [name, plain(values[camel(name)])])),
-  };
+  const all: Record<string, unknown> = of.key === undefined ? { id: values['id'] } : {};
+  Object.assign(all, viewOf(of.members, one));
+  for (const name of shownRow(of)) all[name] = plain(values[camel(name)]);
+  return all;
 }
 
 const plain = (value: unknown) => (value instanceof Date ? value.toISOString() : value);
@@ -264,13 +272,15 @@ const plain = (value: unknown) => (value instanceof Date ? value.toISOString() :
 /** The values of members as the API shows them. */
 export function viewOf(members: Members, one: object): Record<string, unknown> {
   const values = one as Record<string, unknown>;
-  const shown = ([name, { secret, convert }]: [string, Member]) => {
+  const shown = (name: string, { secret, convert }: Member): unknown => {
     if (secret) {
       const [sealed, since] = sealedIn(name).map((each) => values[camel(each)]);
-      return [name, { set: sealed !== undefined, ...(since !== undefined && { since: plain(since) }) }];
+      return { set: sealed !== undefined, ...(since !== undefined && { since: plain(since) }) };
     }
     const value = values[camel(name)];
-    return [name, convert && value !== undefined ? convert.show(value as never) : plain(value)];
+    return convert && value !== undefined ? convert.show(value as never) : plain(value);
   };
-  return Object.fromEntries(Object.entries(members).map(shown));
+  const all: Record<string, unknown> = {};
+  for (const name in members) all[name] = shown(name, members[name]!);
+  return all;
 }
