@@ -55,6 +55,18 @@ function things(amounts: Amounts): Filling[] {
       ),
     },
     {
+      // triggers write them otherwise
+      table: 'login_keys',
+      inserts: [
+        ...['username', 'email'].map(
+          (column) =>
+            `INSERT INTO login_keys (key, sub) SELECT login_key(${column}), sub FROM users WHERE sub ~ '^u[0-9]+$'`,
+        ),
+        'INSERT INTO login_keys (key, is_client) SELECT login_key(client_id), true FROM clients',
+      ],
+      after: ['users', 'clients'],
+    },
+    {
       table: 'groups',
       after: ['users'],
       inserts: [
