@@ -30,12 +30,58 @@ describe.skipIf(!process.env['CHROMIUM'])('in a browser', () => {
       name: 'Ada Lovelace',
       email: `${username}@lighthouse.harbour.example`,
     }));
-    const { page, show } = await open(1280);
-    await show(most('console-group', { people }));
-    const lines = await page.$$eval('.members tbody bdi:is(.called, .address)', (all) =>
-      all.map((one) => Math.round(one.getBoundingClientRect().height / parseFloat(getComputedStyle(one).lineHeight))),
-    );
-    expect(lines).toEqual([1, 1, 1, 1]);
+    const linesAt = async (width: number) => {
+      const { page, show } = await open(width);
+      await show(most('console-group', { people }));
+      return page.$$eval('.members tbody bdi:is(.called, .address)', (all) =>
+        all.map((one) => Math.round(one.getBoundingClientRect().height / parseFloat(getComputedStyle(one).lineHeight))),
+      );
+    };
+    expect(await linesAt(1600)).toEqual([1, 1, 1, 1]);
+    // beside the second column an address has no space for one line, and is whole in two
+    expect(await linesAt(1280)).toEqual([1, 2, 1, 2]);
+  });
+
+  test('the list of users shows every name and email address whole, and stays in its column at each width (pages, console)', async () => {
+    const line = examples['console-users'][1].users[0]!;
+    const months = new Date(Date.now() - 320 * 86_400_000);
+    const emails = [
+      'ada@example.com',
+      'layla.almansouri@example.org',
+      'bartholomew.featherstonehaugh-cholmondeley@lighthouse.harbour-administration.example',
+      `${'a'.repeat(64)}@${'b'.repeat(63)}.example`,
+    ];
+    const users = emails.map((email, at) => ({
+      ...line,
+      username: at === 1 ? 'layla' : email,
+      name: ['Ada Lovelace', 'ليلى عبد الرحمن المنصوري', 'Bartholomew Featherstonehaugh-Cholmondeley', 'W'.repeat(80)][
+        at
+      ]!,
+      email,
+      disabled: true,
+      groups: ['keepers-of-the-northern-lighthouses', 'staff'],
+      createdAt: months,
+      usedAt: months,
+    }));
+    for (const width of [1440, 1280, 1024, 390]) {
+      const { page, show } = await open(width);
+      for (const locale of ['en', 'de', 'ar']) {
+        await show(most('console-users', { users }), locale);
+        const shown = await page.$$eval('.users tbody', ([rows]) => ({
+          names: [...rows!.querySelectorAll('.called, td > .address')].map((one) => one.textContent),
+          cut: [...rows!.querySelectorAll('.called, small bdi, td > .address')]
+            .filter((one) => one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 2)
+            .map((one) => one.textContent),
+          within:
+            rows!.getBoundingClientRect().width <=
+              document.querySelector('form.filter')!.getBoundingClientRect().width &&
+            document.documentElement.scrollWidth <= document.documentElement.clientWidth,
+        }));
+        const names = users.flatMap(({ username, email }) => [username, email]);
+        expect({ width, locale, ...shown }).toEqual({ width, locale, names, cut: [], within: true });
+      }
+      await page.close();
+    }
   });
 
   test('an address breaks after a separator before it breaks inside a word (pages, every page)', async () => {
