@@ -52,8 +52,8 @@ const ofForm: ReadonlySet<number> = new Set([404, 405, 408, 413, 414, 415, 417, 
 /** The mark that the template of a growing page has twice. */
 const stepMark = '<!--step-->';
 
-/** They lead on by themselves. */
-const momentary: ReadonlySet<PageName> = new Set<PageName>(['form-post', 'leave', 'login-leave', 'continue']);
+/** They lead on by themselves before anyone could choose a language, and have no menu. */
+const momentary: ReadonlySet<PageName> = new Set<PageName>(['form-post', 'leave', 'login-leave']);
 
 /** A second request for one of these shows another page. */
 const shownOnce: ReadonlySet<PageName> = new Set<PageName>(['connection-problem', 'form-post', 'leave']);
@@ -125,21 +125,16 @@ export function createPageResponses(
     const here = options.here ?? (shownOnce.has(name) ? undefined : addressOf(request));
     const locale = begin(request, reply, name, data, options, here);
     const shown =
-      here === undefined ? withForm(request, name, data, options) : { ...data, languages: pages.languages(name, here) };
+      here === undefined ? withForm(name, data, options) : { ...data, languages: pages.languages(name, here) };
     const html = pages.render(name, shown, { locale, brand: brand() });
     const finished = options.finish ? options.finish(html, (key) => pages.text(key, locale)) : html;
     // encoded once: a text would be, for its length and for each part that is sent
     return reply.send(Buffer.from(finished));
   }
 
-  /** Gives a page of users that no link opens again a menu that sends what it shows, sealed: nothing of it is lost. */
-  function withForm<N extends PageName>(
-    request: FastifyRequest,
-    name: N,
-    data: Pages[N],
-    options: PageOptions,
-  ): Pages[N] {
-    if (request.is404 || momentary.has(name) || name.startsWith('console-')) return data;
+  /** Gives a page of users that no link opens again a menu that sends what it shows, sealed: nothing of it is lost, and no address is repeated. */
+  function withForm<N extends PageName>(name: N, data: Pages[N], options: PageOptions): Pages[N] {
+    if (momentary.has(name) || name.startsWith('console-')) return data;
     // the frames that tell clients of a sign-out have done so
     const shown = shownPages.seal({ name, data: { ...data, frames: undefined }, status: options.status ?? 200 });
     if (shown === undefined) return data;

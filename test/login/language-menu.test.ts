@@ -136,7 +136,7 @@ test('every page that a link opens has the menu, which keeps the address with it
   await inGerman('/logout');
 });
 
-test('no menu names an address that another site chose, and a page at an address that is none of the service has none (federation FR13; pages, languages)', async () => {
+test('no menu names an address that another site chose (federation FR13; pages, languages)', async () => {
   const agent = new UserAgent(service, { 'accept-language': 'en', accept: 'text/html' });
   for (const path of [
     '/nowhere',
@@ -149,14 +149,57 @@ test('no menu names an address that another site chose, and a page at an address
     const page = await agent.get(service.issuer + path, { accept: 'text/html' });
     expect([page.status >= 400, page.body.includes('locale=de')], path).toEqual([true, false]);
   }
-  const posted = await fetch(`${service.issuer}/nowhere`, { method: 'POST', headers: { accept: 'text/html' } });
-  const body = await posted.text();
-  expect([posted.status, body.includes('<html'), body.includes('locale=de')]).toEqual([404, true, false]);
 });
 
 /** Chooses a language in the menu of a page that no link opens again. */
 const chooseBy = (agent: UserAgent, { body }: Page, locale: string, headers = {}) =>
   agent.post('/language', { shown: /name="shown" value="([^"]*)"/.exec(body)![1]!, locale }, headers);
+
+test('the page for an unknown address has the menu, repeats nothing of the address, and needs no statement; a program gets none (security R93; pages, languages)', async () => {
+  const agent = new UserAgent(service, { 'accept-language': 'en', accept: 'text/html' });
+  const canary = '/canary%22%3E%3Cscript%3Ecanary?canary=https%3A%2F%2Fcanary.example&locale=ar';
+  const before = service.statements.length;
+  const { origin } = new URL(service.issuer);
+  // also outside of the path of the issuer
+  for (const address of [service.issuer + canary, origin + canary, `${service.issuer}/login/canary`]) {
+    const page = await agent.get(address);
+    expect([page.status, languageOf(page), page.body.includes('canary')], address).toEqual([404, 'en', false]);
+    const german = await chooseBy(agent, page, 'de');
+    expect([german.status, languageOf(german), german.body.includes(page.reference!)]).toEqual([404, 'de', true]);
+    // the choice is kept, also for the next unknown address
+    expect(languageOf(await agent.get(address))).toBe('de');
+    agent.cookies.clear();
+  }
+  const posted = await fetch(`${service.issuer}/nowhere`, { method: 'POST', headers: { accept: 'text/html' } });
+  const method = await fetch(`${service.issuer}/login`, { method: 'DELETE', headers: { accept: 'text/html' } });
+  for (const [answer, status] of [
+    [posted, 404],
+    [method, 405],
+  ] as const)
+    expect([answer.status, (await answer.text()).includes('name="shown"')]).toEqual([status, true]);
+  const program = await fetch(service.issuer + canary);
+  expect([program.headers.get('content-type'), (await program.text()).includes('canary')]).toEqual([
+    'application/json; charset=utf-8',
+    false,
+  ]);
+  expect(service.statements.slice(before)).toEqual([]);
+});
+
+test('the page that asks whether to continue to an application has the menu, and its button works in the other language (pages, languages)', async () => {
+  const agent = new UserAgent(service, { 'accept-language': 'en', accept: 'text/html' });
+  // the page is for users that the client would get back at once
+  await agent.signIn(user);
+  await agent.authorize(client, undefined, { scope: client.metadata.scope });
+  const query = new URLSearchParams({ client_id: client.clientId, redirect_uri: client.redirectUri });
+  const page = await agent.get(`/authenticate?${query}`, {
+    'sec-fetch-site': 'cross-site',
+    'sec-fetch-mode': 'navigate',
+  });
+  expect([page.status, page.body.includes('id="continue"')]).toEqual([200, true]);
+  const german = await chooseBy(agent, page, 'de');
+  expect([german.status, languageOf(german), german.body.includes('id="continue"')]).toEqual([200, 'de', true]);
+  expect(responseParameters(await agent.submit(german, { decision: 'continue' }))['code']).toBeDefined();
+});
 
 test('a page that answers a form, and one that is shown once, has the menu, and nothing of it is lost in another language (pages, languages)', async () => {
   const agent = new UserAgent(service, { 'accept-language': 'en', accept: 'text/html' });
