@@ -42,7 +42,7 @@ describe.skipIf(!process.env['CHROMIUM'])('in a browser', () => {
     expect(await linesAt(1280)).toEqual([1, 2, 1, 2]);
   });
 
-  test('the list of users shows every name and email address whole, and stays in its column at each width (pages, console)', async () => {
+  test('the list of users shows every name and email address whole, and stays in its column at each width (pages, every page)', async () => {
     const line = examples['console-users'][1].users[0]!;
     const months = new Date(Date.now() - 320 * 86_400_000);
     const emails = [
