@@ -344,6 +344,7 @@ export const accountExamples: Examples<AccountPages> = {
       most: 128,
       securityUri: '/account/security',
       faults: { current: 'wrong', password: 'common' },
+      reference: '5d1c2f0a',
     },
   ],
 };

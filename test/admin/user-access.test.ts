@@ -156,6 +156,25 @@ test('the reference below a wrong password leads to what an administrator may kn
   expect(new Set(shown).size).toBe(1);
 });
 
+test('the reference below a wrong current password leads to its user and the reason, as that of a sign-in does (pages, why)', async () => {
+  const user = await service.createUser({ username: 'edith' });
+  const browser = new UserAgent(service);
+  await browser.signIn(user);
+  const change = async (current: string, chosen = 'three umbrellas under a lighthouse') => {
+    const form = await browser.get('/account/password');
+    return browser.submit(form, { current_password: current, new_password: chosen });
+  };
+  const refused = await change('not the password');
+  expect(refused).toMatchObject({ status: 400, reference: expect.stringMatching(/^[0-9a-f]{8}$/) });
+  const page = await agent.get(`/admin/why/${refused.reference}`);
+  expect(page.body).toContain('edith</bdi> entered a wrong password');
+  expect(page.body).toMatch(/href="\/idp\/admin\/users\/[^"]*"/);
+  const { body } = await call(`${service.issuer}/admin/api/refusals/${refused.reference}`, { token });
+  expect(body).toMatchObject({ error: 'access_denied', reason: 'wrong_password', sub: user.sub, address: '127.0.0.1' });
+  // a fault of the new password is no failed sign-in
+  for (const current of [user.password, '']) expect((await change(current, 'short')).reference).toBeUndefined();
+});
+
 test('the reference below a refused second factor leads to its user, and to what a client asks for now (pages, why)', async () => {
   const hopper = await service.createUser({ username: 'hopper' });
   const owner = new UserAgent(service);

@@ -20,7 +20,7 @@ import type { Store } from '../../repositories/store.ts';
 import type { PasswordPolicy } from '../../domain/passwords/password-policy.ts';
 import type { CheckPassword } from '../../authenticators/password/check.ts';
 import type { DeviceCookies } from '../../browser/device-cookie.ts';
-import type { AuditTrail } from '../../server/audit.ts';
+import { auditFailedSignIn, type AuditTrail } from '../../server/audit.ts';
 
 const path = ownPassword.path;
 
@@ -30,7 +30,7 @@ const change = z.object({
 });
 
 /** The faults or limits that prevent a change; `wait` in seconds. */
-type Trouble = Pick<Pages['account-password'], 'faults' | 'pause' | 'wait'>;
+type Trouble = Pick<Pages['account-password'], 'faults' | 'pause' | 'wait' | 'reference'>;
 
 interface AccountPasswordDependencies {
   config: Config;
@@ -98,8 +98,10 @@ export async function accountPasswordEndpoint(
     if (answer.outcome === 'throttled' || answer.outcome === 'busy') return paused(answer);
     // the username may now belong to another user
     if (answer.outcome === 'wrong' || answer.user.sub !== user.sub) {
-      await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub: user.sub });
-      return refused({ faults: { current: 'wrong' } }, 400);
+      const isOwn = answer.outcome === 'wrong' && answer.sub === user.sub;
+      const detail = { reason: isOwn ? answer.reason : 'wrong_password' };
+      const reference = await auditFailedSignIn(audit, request, { sub: user.sub, detail });
+      return refused({ faults: { current: 'wrong' }, reference }, 400);
     }
     const fault = normalizedPassword(chosen) === normalizedPassword(current) ? 'same' : await faultOf(chosen, user);
     const passwordHash = fault

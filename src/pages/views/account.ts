@@ -232,5 +232,7 @@ export interface AccountPages {
     /** The form was not evaluated: the user tries again in a moment, with `throttled` after `wait` seconds. */
     pause?: 'busy' | 'throttled';
     wait?: number;
+    /** That of a wrong current password, for the operator. */
+    reference?: string;
   };
 }
