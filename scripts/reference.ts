@@ -663,7 +663,7 @@ ${table(
 
 ## Commands
 
-Each command begins with \`bin/gatehouse\`, and prints JSON with \`--json\`.
+Each command begins with \`bin/gatehouse\` ([in a container, and from another folder](operator.md#settings)), and prints JSON with \`--json\`.
 
 ${table(
   ['Command', 'What it does'],

@@ -89,13 +89,13 @@ async function helpOf(some: Commands, what: string): Promise<string> {
   ]);
   const width = Math.max(...rows.map(([call]) => Math.min(call.length, widestCall)));
   const lines = rows.map(([call, does]) => `  ${call.padEnd(width)}  ${does}`);
-  return `Usage: gatehouse ${what} [OPTIONS] [--json]\n\n${lines.join('\n')}\n\nHelp for one command: gatehouse ${what} --help\n`;
+  return `Usage: bin/gatehouse ${what} [OPTIONS] [--json]\n\n${lines.join('\n')}\n\nHelp for one command: bin/gatehouse ${what} --help\n`;
 }
 
 function helpOfOne(name: string, { usage, summary, options = [] }: Command): string {
   const rows = [...options, ['--json', 'Prints the result as JSON.'] as const];
   const lines = rows.map(([option, help]) => (help === '' ? `  ${option}` : `  ${option}\n      ${help}`));
-  return `Usage: ${`gatehouse ${name} ${usage}`.trim()} [--json]\n\n${summary}\n\n${lines.join('\n')}\n`;
+  return `Usage: ${`bin/gatehouse ${name} ${usage}`.trim()} [--json]\n\n${summary}\n\n${lines.join('\n')}\n`;
 }
 
 /** Finds the longest name of a command with which the words begin, and returns it with the remaining words. @throws UsageError */
@@ -108,7 +108,7 @@ function find(given: readonly string[], all: Commands): [string, string[]] {
   const typed = given.slice(0, 2).join(' ');
   const nearest = nearestOf(typed, Object.keys(all)).join(', ');
   throw new UsageError(
-    `Unknown command: ${typed}. The most similar commands are ${nearest}; gatehouse help lists all.`,
+    `Unknown command: ${typed}. The most similar commands are ${nearest}; bin/gatehouse help lists all.`,
   );
 }
 

@@ -134,7 +134,7 @@ export function parse<const O extends Options>(args: string[], options: O, names
 
 /** The launcher reads the option, and only as the first word (bin/gatehouse). */
 export const misplacedEnvFile =
-  'The option --env-file=FILE stands before the command: gatehouse --env-file=FILE COMMAND.';
+  'The option --env-file=FILE stands before the command: bin/gatehouse --env-file=FILE COMMAND.';
 
 function unknownOption(given: string, known: readonly string[]): string {
   if (given === '--env-file') return misplacedEnvFile;

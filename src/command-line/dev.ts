@@ -41,7 +41,7 @@ export const devCommands: Record<string, Command> = {
     ],
     async run(_config, words) {
       devArguments(words);
-      throw new UsageError('gatehouse dev is a program of its own: start it by bin/gatehouse dev.');
+      throw new UsageError('dev is a program of its own: start it by bin/gatehouse dev.');
     },
   },
 };

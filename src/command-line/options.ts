@@ -247,7 +247,8 @@ const listed = (choices: readonly string[]): string =>
   choices.length > 12 ? `${choices.slice(0, 3).join(', ')}, …: docs/reference.md lists all` : choices.join(', ');
 
 async function readPassword({ stdin }: Terminal): Promise<string> {
-  if (stdin.isTTY) throw new UsageError('Pipe the password in: printf %s "$PASSWORD" | gatehouse … --password-stdin');
+  if (stdin.isTTY)
+    throw new UsageError('Pipe the password in: printf %s "$PASSWORD" | bin/gatehouse … --password-stdin');
   return (await readAll(stdin)).replace(/\r?\n$/, '');
 }
 

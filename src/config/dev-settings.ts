@@ -28,10 +28,10 @@ const loopback = ['localhost', '127.0.0.1', '[::1]'];
 export function devConflict(variables: Variables): readonly [name: string, problem: string] | undefined {
   const database = ['DATABASE_URL', 'DATABASE_URL_FILE'].find((name) => variables[name]);
   if (database !== undefined)
-    return [database, 'is set, and gatehouse dev only ever uses a database of its own: unset it'];
+    return [database, 'is set, and bin/gatehouse dev only ever uses a database of its own: unset it'];
   const { BASE_URL: address } = variables;
   return isAddress(address) && !loopback.includes(new URL(address).hostname)
-    ? ['BASE_URL', 'is not on a loopback host, where gatehouse dev has to stay: unset it']
+    ? ['BASE_URL', 'is not on a loopback host, where bin/gatehouse dev has to stay: unset it']
     : undefined;
 }
 

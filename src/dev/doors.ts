@@ -43,7 +43,7 @@ export function createDoors({ token, age }: DoorOptions) {
         if (!isLoopback(socket.remoteAddress))
           throw new OAuthError('access_denied', 'only this machine may call this address', 403);
       } else if (!equalSecrets(headers.authorization ?? '', `Bearer ${token}`) && headers['x-within'] !== within)
-        throw new OAuthError('invalid_token', 'send the dev_token that gatehouse dev has printed', 401);
+        throw new OAuthError('invalid_token', 'send the dev_token that bin/gatehouse dev has printed', 401);
     });
 
     app.post('/dev/sign-in', async (request, reply) => {

@@ -286,12 +286,12 @@ describe('keys, tokens, audit and schema', () => {
     };
     for (const words of [['user'], ['user', '--help'], ['help', 'user']]) {
       const help = await says(...words);
-      expect(help).toMatch(/^Usage: gatehouse user COMMAND/);
+      expect(help).toMatch(/^Usage: bin\/gatehouse user COMMAND/);
       expect(help).toMatch(/^ {2}user create {2,}\S/m);
       expect(help).not.toMatch(/^ *(gatehouse )?client /m);
     }
     const help = await says('user', 'create', '--help');
-    expect(help).toMatch(/^Usage: gatehouse user create --username USERNAME .*--password-stdin \[--json\]\n/);
+    expect(help).toMatch(/^Usage: bin\/gatehouse user create --username USERNAME .*--password-stdin \[--json\]\n/);
     expect(help).toMatch(/^ {2}--claim name=value …$/m);
     expect(await says('help', 'user', 'create')).toBe(help);
     expect(await says('--version')).toMatch(/^gatehouse \d+\.\d+\.\d+\n$/);
@@ -345,7 +345,7 @@ test('--env-file after the command, or in two words, is refused with the place w
     ['--env-file', '.env', 'doctor'],
   ]) {
     const { code, stderr } = await run(words);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('gatehouse --env-file=FILE COMMAND')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('bin/gatehouse --env-file=FILE COMMAND')]);
   }
 });
 
@@ -363,7 +363,7 @@ test('client access names each group that does not exist, and how it is created 
   const unknown = await access();
   expect(unknown.code).toBe(0);
   expect(unknown.stdout).toMatch(
-    /^There is no group staff-of-the-wiki yet: gatehouse group create staff-of-the-wiki$/m,
+    /^There is no group staff-of-the-wiki yet: bin\/gatehouse group create staff-of-the-wiki$/m,
   );
   await json(['group', 'create', 'staff-of-the-wiki']);
   expect((await access()).stdout).not.toContain('There is no group');
@@ -379,7 +379,7 @@ test('why names the user, what changes the refusal, and the command that checks 
   const { stdout } = await run(['why', refused.reference!]);
   expect(stdout).toMatch(/^username +outsider$/m);
   expect(stdout).toMatch(/^The user is in none of the groups .*group add or client access changes that\.$/m);
-  expect(stdout).toContain(`gatehouse user access outsider ${client.clientId}\n`);
+  expect(stdout).toContain(`bin/gatehouse user access outsider ${client.clientId}\n`);
 });
 
 test('a command to copy keeps each value one word of the shell, whatever characters it has (pages, commands)', async () => {

@@ -159,6 +159,12 @@ const spans = [...documents, ...guides].flatMap((document) =>
     .filter(({ program, name }) => program !== undefined || Object.hasOwn(offered, name)),
 );
 
+test('every document writes a command as it is typed in the folder of the installation, bin/gatehouse (reports B1)', () => {
+  const words = [...new Set(Object.keys(offered).map((name) => name.split(' ')[0]))].join('|');
+  const bare = new RegExp(`(?<![\\w/.-])gatehouse (?:${words}|help|COMMAND)(?!\\w).*`, 'g');
+  expect([...documents, ...guides].flatMap((document) => (read(document).match(bare) ?? []).map((line) => `${document}: ${line}`))).toEqual([]);
+});
+
 test('every command that a sentence of the documents names exists, with its options (reports B1)', () => {
   expect(spans.length).toBeGreaterThan(30);
   for (const { document, span, name, rest } of spans) {

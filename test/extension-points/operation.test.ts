@@ -77,7 +77,7 @@ test('the OpenAPI document lists the planted operation (architecture, extension 
 test('the command line has the planted operation with options, help and JSON (architecture, extension points)', async () => {
   const run = (...args: string[]) => runCommand(service, ['group', 'greet', ...args]);
   expect((await run('--help')).stdout).toBe(
-    'Usage: gatehouse group greet NAME --words WORDS [--tone kind|formal] [--loud] [--json]\n\nGreets a group.\n\n' +
+    'Usage: bin/gatehouse group greet NAME --words WORDS [--tone kind|formal] [--loud] [--json]\n\nGreets a group.\n\n' +
       '  --words WORDS\n      What to say.\n  --tone kind|formal\n  --loud\n  --json\n      Prints the result as JSON.\n',
   );
   expect(await run('crew', '--words', 'Ahoy', '--loud')).toEqual({ code: 0, stdout: 'Ahoy, crew!\n', stderr: '' });

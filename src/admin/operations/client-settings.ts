@@ -33,7 +33,7 @@ const access: Command = {
     const where = client.networks.length > 0 ? `, from ${client.networks.join(', ')}` : '';
     const how = client.connections.length > 0 ? `, signed in by ${client.connections.join(', ')}` : '';
     const missing = missingGroups.map(
-      (group) => `\nThere is no group ${group} yet: gatehouse group create ${shellWord(group)}`,
+      (group) => `\nThere is no group ${group} yet: bin/gatehouse group create ${shellWord(group)}`,
     );
     return `${who} may use the client ${client.clientId}${where}${how}.${missing.join('')}`;
   },

@@ -79,7 +79,7 @@ export const createGroup = operation({
     name: 'group create',
     arguments: ['name'],
     text: (group) =>
-      `Created the group ${group.name}. Add users to it: gatehouse group add ${shellWord(group.name)} USER`,
+      `Created the group ${group.name}. Add users to it: bin/gatehouse group add ${shellWord(group.name)} USER`,
   },
 });
 

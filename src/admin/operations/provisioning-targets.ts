@@ -37,7 +37,7 @@ export const provisioningTargetActs = entityOperations(provisioningTargets, {
   },
   done: {
     create: ({ client }) =>
-      `Created the provisioning target of ${client}. Nothing is sent until you approve it: gatehouse provisioning-target approve ${shellWord(client)}`,
+      `Created the provisioning target of ${client}. Nothing is sent until you approve it: bin/gatehouse provisioning-target approve ${shellWord(client)}`,
     change: ({ client, state }) => `Changed the provisioning target of ${client}: it is ${state}.`,
     delete: ({ client }) => `Deleted the provisioning target of ${client}. The accounts there stay as they are.`,
   },

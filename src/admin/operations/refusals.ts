@@ -68,7 +68,7 @@ function remediesOf({ facts: known, username }: NamedRefusal): string[] {
     ...(username !== undefined && typeof clientId === 'string'
       ? [
           '',
-          `Whether the user may use the client now: gatehouse user access ${shellWord(username)} ${shellWord(clientId)}`,
+          `Whether the user may use the client now: bin/gatehouse user access ${shellWord(username)} ${shellWord(clientId)}`,
         ]
       : []),
   ];

@@ -32,7 +32,7 @@ export const scimSourceActs = entityOperations(scimSources, {
     ADOPT: ({ adopt }) => adopt,
   },
   done: {
-    create: ({ id }) => `Created the SCIM source ${id}. Make a token for it: gatehouse scim-source add-token ${id}`,
+    create: ({ id }) => `Created the SCIM source ${id}. Make a token for it: bin/gatehouse scim-source add-token ${id}`,
     change: ({ id, status }) => `Changed the SCIM source ${id}: it is ${status}.`,
     delete: ({ id }) => `Deleted the SCIM source ${id}. Its users and groups stay.`,
   },

@@ -200,7 +200,7 @@ export const schema = check<{ pending: string[]; unknown: string[] }>('schema', 
       return [
         warning(
           `${pending.length} ${pending.length === 1 ? 'migration is' : 'migrations are'} pending (${pending[0]})`,
-          'Make a backup, then start the service of this version, or run: gatehouse migrate',
+          'Make a backup, then start the service of this version, or run: bin/gatehouse migrate',
         ),
       ];
     return [ok('no migration is pending')];

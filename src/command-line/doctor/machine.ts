@@ -78,7 +78,7 @@ export const secretKey = check<SeenKeys>('secret-key', {
       return [
         warning(
           `no stored value needs the key ${old.join(' and ')} any more`,
-          'Remove it from SECRET_KEY an hour after `gatehouse secret-key reencrypt`, and keep it with the older dumps.',
+          'Remove it from SECRET_KEY an hour after `bin/gatehouse secret-key reencrypt`, and keep it with the older dumps.',
         ),
       ];
     return [ok(`${given[0]} encrypts, and no other key is needed`)];

@@ -37,7 +37,7 @@ export const mail = check<SeenMail>('mail', {
       return [
         warning(
           `SMTP_URL is unset: mails are only written to ${place}`,
-          'Set SMTP_URL and MAIL_FROM, and try them: gatehouse mail test --user NAME',
+          'Set SMTP_URL and MAIL_FROM, and try them: bin/gatehouse mail test --user NAME',
         ),
       ];
     if (refused) return [fault(`${place} is not usable: ${refused.reason}`, remedies[refused.failure])];

@@ -36,8 +36,8 @@ export const providers = check<SeenProvider[]>('providers', {
       fault(
         `${id}: ${problem}`,
         kind === 'ldap'
-          ? `Correct it, and try again: gatehouse connection test ${id}`
-          : `Make the provider reachable from here, or correct the settings: gatehouse connection show ${id}`,
+          ? `Correct it, and try again: bin/gatehouse connection test ${id}`
+          : `Make the provider reachable from here, or correct the settings: bin/gatehouse connection show ${id}`,
       ),
     );
   },
@@ -90,7 +90,7 @@ export const jobs = check<WaitingWork>('jobs', {
       ...imports.map(({ connection, since: begun }) =>
         warning(
           `the import of ${connection} has hung since ${since(begun)}`,
-          `Start it again: gatehouse connection import ${connection}`,
+          `Start it again: bin/gatehouse connection import ${connection}`,
         ),
       ),
       ...transactions.map(({ pid, program, since: begun }) =>
@@ -127,8 +127,8 @@ export const backups = check<SeenBackups>('backups', {
     if (archived) return [ok('the server archives its log of changes')];
     const todo =
       kind === 'embedded'
-        ? 'Stop the service, copy DATA_DIR, start the service, and record the copy: gatehouse backup note FOLDER'
-        : 'Make one, and record it: gatehouse backup note DUMP';
+        ? 'Stop the service, copy DATA_DIR, start the service, and record the copy: bin/gatehouse backup note FOLDER'
+        : 'Make one, and record it: bin/gatehouse backup note DUMP';
     if (!noted) return [warning('no backup is recorded', todo)];
     const days = Math.floor((now - noted.getTime()) / day);
     if (days > 7) return [warning(`the newest recorded backup is ${days} days old`, todo)];
@@ -138,8 +138,8 @@ export const backups = check<SeenBackups>('backups', {
 
 const remedies: Record<Weakness['kind'], string> = {
   allow_http: 'Put a proxy with TLS in front, set BASE_URL to its https address, and remove ALLOW_HTTP.',
-  development: 'Give each redirect URIs with https, then: gatehouse client change CLIENT_ID --unset development',
-  weak_secret: 'Renew each: gatehouse client new-secret CLIENT_ID',
+  development: 'Give each redirect URIs with https, then: bin/gatehouse client change CLIENT_ID --unset development',
+  weak_secret: 'Renew each: bin/gatehouse client new-secret CLIENT_ID',
 };
 
 /** It names everything that makes the service weaker than its defaults (delivery 3). */
