@@ -80,7 +80,7 @@ function decide(
 /** Describes the result of an approval. */
 function approved(seen: Client, client: Client): string {
   if (client.pendingMetadata)
-    return `The client is enabled ${seen.everEnabled ? 'with its previously approved settings' : 'without the addresses that wait'}. Its change (pending_changes) is still pending: run client approve ${shellWord(client.clientId)} again to approve it, or client refuse.`;
+    return `The client is enabled ${seen.everEnabled ? 'with its previously approved settings' : 'without the addresses that wait'}. Its change (pending_changes) is still pending: run bin/gatehouse client approve ${shellWord(client.clientId)} again to approve it, or bin/gatehouse client refuse.`;
   if (client.uncollected) return 'Approved: the client is enabled when it collects its credentials.';
   return seen.pendingMetadata ? 'Approved: the pending changes are now in effect.' : 'Approved: the client is enabled.';
 }

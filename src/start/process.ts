@@ -13,7 +13,7 @@ let log: Logger | undefined;
 process.stdout.on('error', (error) =>
   log?.warn(
     { err: error },
-    'the greeting could not be printed: if it contained the first password, set a new one with `user set-password`',
+    'the greeting could not be printed: if it contained the first password, set a new one with `bin/gatehouse user set-password`',
   ),
 );
 let service: Service | undefined;

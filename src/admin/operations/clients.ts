@@ -153,7 +153,7 @@ export const createClient = operation({
       const head = `Created and enabled the client ${client.metadata.client_name}${once}:\n${linesOf(client, printed)}`;
       if (client.kind === 'saml') return `${head}\n\n${identityProvider(config.issuer)}`;
       const more = client.kind === 'oauth' && !verbose;
-      const rest = `If it needs its shared secret or its registration access token: client new-secret ${client.clientId} --secret NAME`;
+      const rest = `If it needs its shared secret or its registration access token: bin/gatehouse client new-secret ${client.clientId} --secret NAME`;
       // a sign-in leaves out the other scopes without an error
       const { scope = '' } = client.metadata;
       const scopes = client.kind === 'oauth' && scope !== '' ? `\nScopes: ${scope}` : '';

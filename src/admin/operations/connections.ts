@@ -121,7 +121,7 @@ export const createConnection = operation({
     prepare,
     text: ({ id, kind, keyPublic }, { config: { issuer } }) =>
       kind === 'ldap'
-        ? `Created the connection ${id}. Test it: \`connection test ${id}\``
+        ? `Created the connection ${id}. Test it: bin/gatehouse connection test ${id}`
         : kind === 'saml'
           ? `Created the connection ${id}. Enter its metadata at the identity provider: ${issuer}/connections/${id}/saml/metadata`
           : `Created the connection ${id}. Enter this redirect URI at the provider: ${issuer}/connections/${id}/callback` +

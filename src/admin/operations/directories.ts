@@ -126,7 +126,7 @@ export const startImport = operation({
   command: {
     name: 'connection import',
     text: (_done, { params: { id } }) =>
-      `An import of ${id} is due now: \`connection import-status ${id}\` shows its result.`,
+      `An import of ${id} is due now: \`bin/gatehouse connection import-status ${id}\` shows its result.`,
     json: (_done, { params: { id } }) => ({ connection: id }),
   },
 });

@@ -89,7 +89,7 @@ export const withdrawKey = operation({
   command: {
     name: 'keys withdraw',
     summary:
-      'Revokes a signing key immediately, for example because it leaked; to revoke the active key, first run keys rotate --immediate',
+      'Revokes a signing key immediately, for example because it leaked; to revoke the active key, first run bin/gatehouse keys rotate --immediate',
     ...output,
   },
 });
