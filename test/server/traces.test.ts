@@ -1,15 +1,18 @@
 // Traces of requests go to a collector by OTLP/HTTP, if a setting names one: spans for the request, its statements, its fetches and its hashes.
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
+import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { createSpanQueue, spanLimits } from '../../src/outbound/span-queue.ts';
 import { randomSecret } from '../../src/crypto/secrets.ts';
+import { makeCertificates } from '../helpers/certificates.ts';
 import { createTestDatabase } from '../helpers/database.ts';
 import { adminToken, call, eventually, obtainTokens, withoutLimits } from '../helpers/grants.ts';
 import { freePort, startServer, stopServers } from '../helpers/server-process.ts';
@@ -48,16 +51,49 @@ const attributes = [
   'error.type',
 ];
 
-/** A client's server, which says which traceparent each request had. */
-async function startKeyServer(): Promise<typeof keys> {
+/** A client's server, which says which traceparent each request had. With a certificate it answers https. */
+async function startKeyServer(certificate?: { key: Buffer; cert: Buffer }): Promise<typeof keys> {
   const traceparents: (string | undefined)[] = [];
-  const server = createServer((request, response) => {
+  const answer: RequestListener = (request, response) => {
     traceparents.push(request.headers['traceparent'] as string | undefined);
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"keys":[]}');
-  });
+  };
+  const server = certificate ? https.createServer(certificate, answer) : createServer(answer);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   return { host, traceparents, stop: () => void server.close() };
+}
+
+/** Lets a new client send an assertion, so that the service asks the client's server for its keys. */
+async function askForKeys(jwksUri: string): Promise<void> {
+  const { client_id: clientId } = (
+    await call(`${service.issuer}/register`, {
+      body: {
+        redirect_uris: [],
+        grant_types: ['client_credentials'],
+        token_endpoint_auth_method: 'private_key_jwt',
+        jwks_uri: jwksUri,
+      },
+    })
+  ).body;
+  await service.database.sql(
+    `UPDATE clients SET status = 'enabled', approved_by = 'administrator' WHERE client_id = $1`,
+    [clientId],
+  );
+  const assertion = [
+    { alg: 'ES256', typ: 'JWT' },
+    { iss: clientId, sub: clientId, aud: service.issuer },
+  ]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.');
+  await fetch(`${service.issuer}/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: `${assertion}.AAAA`,
+    }),
+  });
 }
 
 const below = (parent: CollectedSpan) => (span: CollectedSpan) => span.parentSpanId === parent.spanId;
@@ -132,35 +168,8 @@ test('spans name no user, address, client or value: their names are routes, stat
   }
 });
 
-test('a fetch is a span with the host, and only a host of OUTBOUND_ALLOW learns the trace (federation 14, W3C Trace Context 3.2)', async () => {
-  const { client_id: clientId } = (
-    await call(`${service.issuer}/register`, {
-      body: {
-        redirect_uris: [],
-        grant_types: ['client_credentials'],
-        token_endpoint_auth_method: 'private_key_jwt',
-        jwks_uri: `http://${keys.host}/a-secret-path?with=a-secret`,
-      },
-    })
-  ).body;
-  await service.database.sql(
-    `UPDATE clients SET status = 'enabled', approved_by = 'administrator' WHERE client_id = $1`,
-    [clientId],
-  );
-  const assertion = [
-    { alg: 'ES256', typ: 'JWT' },
-    { iss: clientId, sub: clientId, aud: service.issuer },
-  ]
-    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-    .join('.');
-  await fetch(`${service.issuer}/token`, {
-    method: 'POST',
-    body: new URLSearchParams({
-      grant_type: 'client_credentials',
-      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-      client_assertion: `${assertion}.AAAA`,
-    }),
-  });
+test('a fetch is a span with the host, and a host of OUTBOUND_ALLOW learns the trace (federation 14, W3C Trace Context 3.2)', async () => {
+  await askForKeys(`http://${keys.host}/a-secret-path?with=a-secret`);
   const [hostname, port] = keys.host.split(':');
   const fetched = await collector.find(({ attributes }) => attributes['server.port'] === Number(port));
   expect(fetched).toMatchObject({
@@ -170,6 +179,39 @@ test('a fetch is a span with the host, and only a host of OUTBOUND_ALLOW learns 
   });
   expect(keys.traceparents).toContain(`00-${fetched.traceId}-${fetched.spanId}-01`);
   for (const { body } of collector.requests) expect(body.includes('a-secret')).toBe(false);
+});
+
+test('a host outside of OUTBOUND_ALLOW learns no trace, though its fetch is a span (W3C Trace Context 3.2, security R99)', async () => {
+  const name = 'keys.client.example';
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-outside-'));
+  makeCertificates(folder, { name });
+  const file = (each: string) => readFileSync(join(folder, each));
+  const outside = await startKeyServer({ key: file('server.key'), cert: file('server.pem') });
+  const ca = file('ca.pem');
+  // the network between: the name leads to the receiver, since no test may connect to a public address
+  const routed = vi.spyOn(https.Agent.prototype, 'createConnection').mockImplementation((options) => {
+    expect(options.host).toBe(name);
+    return connectTls({
+      host: '127.0.0.1',
+      port: Number(outside.host.split(':')[1]),
+      servername: name,
+      ca,
+    }) as TLSSocket;
+  });
+  try {
+    await askForKeys(`https://${name}/jwks`);
+    const fetched = await collector.find(({ attributes }) => attributes['server.address'] === name);
+    expect(fetched).toMatchObject({
+      name: 'GET',
+      kind: 3,
+      attributes: { 'server.port': 443, 'http.response.status_code': 200 },
+    });
+    expect(outside.traceparents).toEqual([undefined]);
+  } finally {
+    routed.mockRestore();
+    outside.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test('an address without a route, and a client that goes away, name nothing that the request sent (security R99)', async () => {
