@@ -124,6 +124,20 @@ describe('a LogoutRequest of the identity provider', () => {
     expect([await isSignedIn(lea.agent), await isSignedIn(second)]).toEqual([false, false]);
   });
 
+  test('names a session by an index of any length (SAML Core 3.7.1)', async () => {
+    const [agent, nameId, sessionIndex] = [new UserAgent(service), `long-${++number}`, `_${'i'.repeat(2_000)}`];
+    await signInBySaml(agent, provider, 'saml', { assertion: { nameId, sessionIndex } });
+    expect(await isSignedIn(agent)).toBe(true);
+    const id = `_long-${number}`;
+    await expectAnswered(
+      await byRedirect(request({ nameId, sessionIndex: `${sessionIndex}i`, id: `${id}-other` })),
+      `${id}-other`,
+    );
+    expect(await isSignedIn(agent)).toBe(true);
+    await expectAnswered(await byRedirect(request({ nameId, sessionIndex, id })), id);
+    expect(await isSignedIn(agent)).toBe(false);
+  });
+
   test('may have an unescaped question mark in its query, and its signature covers it (RFC 3986 3.4, SAML Bindings 3.4.4.1)', async () => {
     const lea = await someone();
     const plain = addressWith(service.issuer + path, { name: 'SAMLRequest', xml: request(lea) });

@@ -1,7 +1,7 @@
 // Makes the identity of a user from a checked answer: its subject, claims, groups and address (federation 9).
 import { createHash } from 'node:crypto';
 import type { Connection } from '../../../entities/connections.ts';
-import { addressOf, isSessionName, isSubject, methodsOf } from '../../../rules/connections/connection-answer.ts';
+import { addressOf, isSubject, methodsOf } from '../../../rules/connections/connection-answer.ts';
 import { clockSkew, type NameId } from '../../../saml/message.ts';
 import { nameIdFormats } from '../../../saml/names.ts';
 import type { SamlAnswer, SamlAttribute } from '../../../saml/service-provider/answer.ts';
@@ -138,10 +138,8 @@ function emailOf(
   return claims['email'] ?? (nameId?.format === nameIdFormats.email ? nameId.value : undefined);
 }
 
-/** The name of a session there, from the two members by which a logout names it. */
-export function sessionName({ value }: NameId, sessionIndex: string | undefined): string | undefined {
-  if (sessionIndex !== undefined && !isSessionName(sessionIndex)) return undefined;
-  return createHash('sha256')
+/** The name of a session there, from the two members by which a logout names it: a digest, so that an index may have any length. */
+export const sessionName = ({ value }: NameId, sessionIndex: string | undefined): string =>
+  createHash('sha256')
     .update(JSON.stringify(['saml session', value, sessionIndex ?? null]))
     .digest('base64url');
-}

@@ -57,10 +57,9 @@ export function createSamlService({
       sid,
       subject,
     });
-    const sessions = (sessionIndexes.length > 0 ? sessionIndexes : [undefined]).flatMap((index) => {
-      const sid = sessionName(nameId, index);
-      return sid === undefined ? [] : [of(sid, undefined)];
-    });
+    const sessions = (sessionIndexes.length > 0 ? sessionIndexes : [undefined]).map((index) =>
+      of(sessionName(nameId, index), undefined),
+    );
     // a request that names no session ends all sessions of the user, where the name is the subject
     const isSubject = settings['subject_attribute'] === undefined && sessionIndexes.length === 0;
     return {
