@@ -107,6 +107,28 @@ test.each<[string, () => string | Promise<string>]>([
   expect(page.status).toBeLessThan(500);
 });
 
+test.each<[string, (xml: string) => string]>([
+  ['without an Issuer', (xml) => xml.replace(/<saml:Issuer>.*<\/saml:Issuer>/, '')],
+  ['with an empty Issuer', (xml) => xml.replace(/(<saml:Issuer>).*(<\/saml:Issuer>)/, '$1$2')],
+])('a request %s is refused for that, in words that an administrator finds in the log (SAML Profiles 4.1.4.1)', async (_, change) => {
+  const before = service.logs.length;
+  expect(isSilent(await sp.send(agent, queryOf(change(sp.authnRequest()))))).toBe(true);
+  const refused = service.logs.slice(before).find(({ msg }) => msg === 'request refused');
+  expect(refused).toMatchObject({ status: 400, err: 'the message has no Issuer' });
+});
+
+test('an application is known by its new entity ID at once, also where no notification of the change arrives (federation F46, security R2)', async () => {
+  const other = await SamlApplication.create(service, {}, keys);
+  expect(statusesOf(answerOf(await other.begin(agent))!)).toEqual(['Success']);
+  const renamed = 'https://renamed.example/metadata';
+  await service.database.sql('ALTER TABLE clients DISABLE TRIGGER USER');
+  await service.database.sql('UPDATE clients SET entity_id = $2 WHERE client_id = $1', [other.clientId, renamed]);
+  await service.database.sql('ALTER TABLE clients ENABLE TRIGGER USER');
+  const answer = answerOf(await other.begin(agent, { issuer: renamed }))!;
+  expect(/Audience>([^<]*)</.exec(answer.xml)?.[1]).toBe(renamed);
+  expect(isSilent(await other.begin(agent))).toBe(true);
+});
+
 test('a captured signature around another request, and one by another key, get no answer (federation F45)', async () => {
   const good = signedXml(sp.authnRequest(), keys);
   const evil = sp.authnRequest({ acsUri: `${sp.acsUri}/second` });
@@ -276,9 +298,14 @@ test('an application that is disabled gets nothing, nor does one whose sign-ins 
   const waiting = new UserAgent(service);
   const page = await other.begin(waiting);
   await change(other, { status: 'disabled' });
-  expect(isSilent(await waiting.signIn(user, page))).toBe(true);
-  expect(isSilent(await other.begin(agent))).toBe(true);
-  expect(isSilent(await agent.follow(await agent.get(start)))).toBe(true);
+  // each is refused at once: a user who cannot come in is not asked to sign in
+  for (const refused of [
+    await waiting.signIn(user, page),
+    await other.begin(agent),
+    await other.begin(new UserAgent(service)),
+    await agent.follow(await agent.get(start)),
+  ])
+    expect([refused.status, isSilent(refused)]).toEqual([400, true]);
 });
 
 test('only a navigation sends a request, begins a sign-in or ends one (federation FR29, security R8)', async () => {

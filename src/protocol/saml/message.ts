@@ -101,9 +101,11 @@ export async function receivedMessage(
   });
 
   async function findByEntity(entityId: string): Promise<SamlClient> {
-    const id = entityId.length <= 1024 ? await store.clients.findIdByEntity(entityId) : undefined;
-    const client = id === undefined ? undefined : await clients.find(id, isSamlClient);
-    if (client && client.entityId !== entityId) throw untrusted('the application has another entity ID now');
+    const id = await store.clients.findIdByEntity(entityId);
+    const client =
+      id === undefined
+        ? undefined
+        : await clients.find(id, (known) => isSamlClient(known) && known.entityId === entityId);
     if (!isSamlClient(client))
       throw untrusted(client ? 'the application is not enabled' : 'there is no SAML application with this entity ID', {
         entity_id: shownText(entityId),

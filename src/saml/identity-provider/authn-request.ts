@@ -5,8 +5,6 @@ import { SamlRefused } from '../refused.ts';
 
 export interface AuthnRequest {
   id: string;
-  /** The entity ID of the application. */
-  issuer: string;
   destination: string | undefined;
   acsUri: string | undefined;
   /** The position of the address among those of the application. */
@@ -43,7 +41,6 @@ export function authnRequestOf(element: XmlElement): AuthnRequest {
   const context = childOf(element, ns.protocol, 'RequestedAuthnContext');
   return {
     id: messageIdOf(element),
-    issuer: issuerOf(element),
     destination: attributes.get('Destination'),
     acsUri: attributes.get('AssertionConsumerServiceURL'),
     acsIndex: attributes.get('AssertionConsumerServiceIndex'),
