@@ -18,7 +18,7 @@ import {
   startSamlProvider,
 } from '../helpers/saml-provider.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
-import { authorizationUrl, UserAgent } from '../helpers/user-agent.ts';
+import { authorizationUrl, hiddenFields, UserAgent } from '../helpers/user-agent.ts';
 
 let service: TestService;
 let provider: SamlProvider;
@@ -150,6 +150,23 @@ describe('a sign-in by SAML', () => {
     expect((await userOf(nameId))!.groups).toEqual(['team']);
   });
 
+  test('gives no group for an empty value (federation FR15)', async () => {
+    await addSamlConnection(service, provider, 'prefixed', {
+      provisioning: 'on',
+      settings: { groups_attribute: 'memberOf' },
+      group_rules: [{ all: true, prefix: 'corp-' }],
+    });
+    const nameId = someone();
+    for (const [memberOf, groups] of [
+      [['team', ''], ['corp-team']],
+      [[''], []],
+    ] as const) {
+      const assertion = { nameId, attributes: { memberOf: [...memberOf] } };
+      await signInBySaml(new UserAgent(service), provider, 'prefixed', { assertion });
+      expect((await userOf(nameId))!.groups).toEqual(groups);
+    }
+  });
+
   test('takes a claim from the attribute of this name before one of this friendly name (federation 4)', async () => {
     await addSamlConnection(service, provider, 'friendly', {
       provisioning: 'on',
@@ -221,6 +238,24 @@ describe('a sign-in by SAML', () => {
     const SAMLResponse = await provider.answer(request, { assertion: { nameId: someone() } });
     const page = await postAnswer(agent, 'saml', { SAMLResponse, RelayState: request.relayState });
     expect(page.location ?? page.url).toMatch(/^https:\/\/rp\.example\.com\/callback\?.*code=/);
+  });
+
+  test('has a sign-in that is as fresh as the assertion states, and one from the future is not fresh (federation FR10)', async () => {
+    const nameId = someone();
+    await signInBySaml(new UserAgent(service), provider, 'saml', { assertion: { nameId } });
+    const isFresh = async (seconds: number) => {
+      const edit = (xml: string) =>
+        xml.replace(/ AuthnInstant="[^"]*"/, ` AuthnInstant="${time(new Date(), seconds)}"`);
+      const agent = new UserAgent(service);
+      await signInBySaml(agent, provider, 'saml', { assertion: { nameId, edit } });
+      // an operation that needs a sign-in of the last 15 minutes
+      const page = await agent.get('/account/data');
+      expect(page.status).toBe(200);
+      return (await agent.post('/account/data', hiddenFields(page.body))).status === 200;
+    };
+    const found = [];
+    for (const seconds of [-60, 30, -16 * 60, 120, 86_400]) found.push(await isFresh(seconds));
+    expect(found).toEqual([true, true, false, false, false]);
   });
 
   test('names the user by an attribute where the NameID is transient, and asks for a user name then (federation 9)', async () => {

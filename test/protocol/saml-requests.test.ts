@@ -110,12 +110,15 @@ test.each<[string, () => string | Promise<string>]>([
 test.each<[string, (xml: string) => string]>([
   ['without an Issuer', (xml) => xml.replace(/<saml:Issuer>.*<\/saml:Issuer>/, '')],
   ['with an empty Issuer', (xml) => xml.replace(/(<saml:Issuer>).*(<\/saml:Issuer>)/, '$1$2')],
-])('a request %s is refused for that, in words that an administrator finds in the log (SAML Profiles 4.1.4.1)', async (_, change) => {
-  const before = service.logs.length;
-  expect(isSilent(await sp.send(agent, queryOf(change(sp.authnRequest()))))).toBe(true);
-  const refused = service.logs.slice(before).find(({ msg }) => msg === 'request refused');
-  expect(refused).toMatchObject({ status: 400, err: 'the message has no Issuer' });
-});
+])(
+  'a request %s is refused for that, in words that an administrator finds in the log (SAML Profiles 4.1.4.1)',
+  async (_, change) => {
+    const before = service.logs.length;
+    expect(isSilent(await sp.send(agent, queryOf(change(sp.authnRequest()))))).toBe(true);
+    const refused = service.logs.slice(before).find(({ msg }) => msg === 'request refused');
+    expect(refused).toMatchObject({ status: 400, err: 'the message has no Issuer' });
+  },
+);
 
 test('an application is known by its new entity ID at once, also where no notification of the change arrives (federation F46, security R2)', async () => {
   const other = await SamlApplication.create(service, {}, keys);
