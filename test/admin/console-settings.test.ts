@@ -30,6 +30,10 @@ afterAll(async () => {
   await server.stop();
 });
 
+/** The address of the page with all settings. */
+const every = `${path}?group=all`;
+const namesOf = (page: Page): string[] =>
+  [...page.body.matchAll(/<bdi class="id">([A-Z0-9_]+)<\/bdi>/g)].map(([, name]) => name!);
 const texts = (page: Page) => page.body.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
 /** The row of a setting, as text. */
 const rowOf = (page: Page, name: string): string => {
@@ -38,15 +42,30 @@ const rowOf = (page: Page, name: string): string => {
 };
 const sendTest = async (by = agent) => by.post(`${path}/test-mail`, formOf(await by.get(path), `${path}/test-mail`));
 
-test('the page lists every setting with its meaning, its value, its default and its source (pages, settings)', async () => {
-  const page = await agent.get(path);
+test('all settings are listed with their meaning, their value, their default, and their source where that is another one (pages, settings)', async () => {
+  const page = await agent.get(every);
   expect(page.status).toBe(200);
-  const listed = [...page.body.matchAll(/<bdi class="id">([A-Z0-9_]+)<\/bdi>/g)].map(([, name]) => name!);
-  expect(listed.sort()).toEqual(Object.keys(settings).sort());
-  expect(rowOf(page, 'SESSION_LIFETIME')).toMatch(/session in total\. 7200 Default: 86400 Environment $/);
-  expect(rowOf(page, 'ID_TOKEN_LIFETIME')).toMatch(/ 600 Default $/);
-  expect(rowOf(page, 'TEMPLATES_DIR')).toMatch(/ Not set Default $/);
+  expect(namesOf(page).sort()).toEqual(Object.keys(settings).sort());
+  expect(rowOf(page, 'SESSION_LIFETIME')).toMatch(/session in total\. 7200 Environment Default: 86400 $/);
+  expect(rowOf(page, 'ID_TOKEN_LIFETIME')).toMatch(/ 600 $/);
+  expect(rowOf(page, 'TEMPLATES_DIR')).toMatch(/ Not set $/);
   expect(rowOf(page, 'BASE_URL')).toContain(`${service.issuer} Environment`);
+});
+
+test('the page begins with what differs and with the groups, each of which has its settings; with all of them it weighs little more than its text (pages, settings)', async () => {
+  const start = await agent.get(path);
+  expect(namesOf(start)).toContain('SESSION_LIFETIME');
+  expect(namesOf(start)).not.toContain('ID_TOKEN_LIFETIME');
+  expect(Buffer.byteLength(start.body)).toBeLessThan(25_000);
+  const groups = [...start.body.matchAll(/href="([^"]*\?group=([a-z-]+))"/g)].filter(([, , key]) => key !== 'all');
+  const listed: string[] = [];
+  for (const [, uri] of groups) listed.push(...namesOf(await agent.get(uri!)));
+  expect(listed.sort()).toEqual(Object.keys(settings).sort());
+  expect(namesOf(await agent.get(`${path}?group=lifetimes`))).toContain('SESSION_LIFETIME');
+  const all = Buffer.byteLength((await agent.get(every)).body);
+  expect(all / Object.keys(settings).length).toBeLessThan(450);
+  // of no group
+  expect(namesOf(await agent.get(`${path}?group=x%22%3E`))).toEqual(namesOf(start));
 });
 
 test('the page names the instances and the one whose settings it shows, and the doctor the settings in which they differ (pages, settings)', async () => {
@@ -71,12 +90,11 @@ test('the page names the instances and the one whose settings it shows, and the 
 });
 
 test('what differs from its default comes first, and words find a setting by name and meaning (pages, settings)', async () => {
-  const { body } = await agent.get(path);
+  const { body } = await agent.get(`${path}?q=lifetime`);
   const at = (name: string) => body.indexOf(`<bdi class="id">${name}</bdi>`);
-  expect(at('SESSION_LIFETIME')).toBeLessThan(body.indexOf('id="group-address-and-issuer"'));
+  expect(at('SESSION_LIFETIME')).toBeGreaterThan(body.indexOf('id="differing"'));
+  expect(at('SESSION_LIFETIME')).toBeLessThan(body.indexOf('id="group-lifetimes"'));
   expect(at('ID_TOKEN_LIFETIME')).toBeGreaterThan(body.indexOf('id="group-lifetimes"'));
-  const namesOf = (page: Page) =>
-    [...page.body.matchAll(/<bdi class="id">([A-Z0-9_]+)<\/bdi>/g)].map(([, name]) => name);
   expect(namesOf(await agent.get(`${path}?q=device_grant`))).toEqual(['DEVICE_GRANT']);
   expect(namesOf(await agent.get(`${path}?q=port+listen`))).toEqual(['PORT']);
   expect((await agent.get(`${path}?q=nothing-has-this`)).body).toContain('No results');
@@ -86,13 +104,11 @@ test.each(['de', 'ar'])(
   'each setting has its name and its explanation in the language %s, and is found by them (pages, settings)',
   async (language) => {
     const languages = { 'accept-language': language };
-    const { body } = await agent.get(path, languages);
+    const { body } = await agent.get(every, languages);
     expect(body).toContain(`<html lang="${language}"`);
-    expect([...body.matchAll(/<span class="called">[^<]+<\/span> <bdi class="id">/g)]).toHaveLength(
-      Object.keys(settings).length,
-    );
-    expect(body).not.toContain('<p class="hint"><span lang="en"');
-    const [, called] = /<span class="called">([^<]+)<\/span> <bdi class="id">DEVICE_GRANT</.exec(body)!;
+    expect([...body.matchAll(/<b>[^<]+<\/b> <bdi class="id">/g)]).toHaveLength(Object.keys(settings).length);
+    expect(body).not.toContain('<p lang="en"');
+    const [, called] = /<b>([^<]+)<\/b> <bdi class="id">DEVICE_GRANT</.exec(body)!;
     const found = await agent.get(`${path}?q=${encodeURIComponent(called!)}`, languages);
     expect(found.body).toContain('<bdi class="id">DEVICE_GRANT</bdi>');
     expect(found.body).not.toContain('<bdi class="id">SMTP_URL</bdi>');
@@ -104,7 +120,7 @@ test('a feature that needs a setting leads to it (pages, settings)', async () =>
 });
 
 test('the page shows no secret, and no credentials of an address (security R99)', async () => {
-  const page = await agent.get(path);
+  const page = await agent.get(every);
   expect(rowOf(page, 'SECRET_KEY')).toMatch(/ Set \(hidden\) Environment $/);
   expect(rowOf(page, 'ADMIN_PASSWORD')).toMatch(/ Set \(hidden\) Environment $/);
   expect(rowOf(page, 'SMTP_URL')).toContain(` smtp://127.0.0.1:${server.port} Environment`);
@@ -127,7 +143,7 @@ test('a value from the console is named as such, until a setting takes precedenc
   await call(api, { method: 'PATCH', token, body: { product_name: 'Harbour ID' } });
   expect(rowOf(await agent.get(path), 'PRODUCT_NAME')).toMatch(/ Harbour ID Console $/);
   await call(api, { method: 'PATCH', token, body: { product_name: null } });
-  expect(rowOf(await agent.get(path), 'PRODUCT_NAME')).toMatch(/ Not set Default $/);
+  expect(rowOf(await agent.get(every), 'PRODUCT_NAME')).toMatch(/ Not set $/);
 });
 
 test('only administrators see the settings (security R89)', async () => {

@@ -136,7 +136,11 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [303, 403],
   },
-  'GET /admin/settings': { cookies: byAdministrator, statuses: [200, 303, 403] },
+  'GET /admin/settings': {
+    query: { 'q?': ['port'], 'group?': ['lifetimes', 'all'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403],
+  },
   'POST /admin/take-over': {
     form: { csrf: ['x'], section: ['groups'], key: ['staff'], back: ['/admin/groups/staff'], 'typed?': ['staff'] },
     cookies: byAdministrator,

@@ -55,10 +55,12 @@ export interface ConsoleSettingsPages {
     /** Shows a preview that is not stored yet. */
     unsaved: boolean;
   };
-  /** Shows every setting, those that differ from their default first, and sends a test mail. Sends `q` in its address. */
+  /** Shows the settings that differ from their default and the groups, or one group, all groups or what is found, and sends a test mail. Sends `q` or `group` in its address. */
   'console-settings': ConsoleFrame & {
     /** The words that every shown setting has. */
     q: string;
+    /** The key of the group that is shown alone, or `all`. */
+    group?: string;
     /** Those that serve now, the oldest first; without an address if their version does not say it. */
     instances: { address?: string; version?: string; startedAt: Date; answers: boolean }[];
     /** In English; `key` names the title in the catalogue. */

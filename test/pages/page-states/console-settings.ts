@@ -25,11 +25,12 @@ export const consoleSettingsStates: View[] = [
     const texts = plain.texts.map((text) => ({ ...text, fault }));
     return { name: 'console-appearance', data: { ...plain, texts } };
   }),
+  ...['all', 'address-and-issuer'].map((group): View => ({ name: 'console-settings', data: { ...settings, group } })),
   ...['port', 'nothing-has-these-words'].map((q): View => ({ name: 'console-settings', data: { ...settings, q } })),
   // the words of every setting
   ...settingGroups().map(({ title, settings: ofGroup }): View => {
     const group = { key: keyOf(title), title, settings: ofGroup.map((setting) => ({ ...port, ...setting })) };
-    return { name: 'console-settings', data: { ...settings, groups: [group] } };
+    return { name: 'console-settings', data: { ...settings, group: 'all', groups: [group] } };
   }),
   { name: 'console-settings', data: { ...folder, mail: { ...folder.mail, address: 'ada@example.org', sent: true } } },
   {

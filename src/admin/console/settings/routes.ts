@@ -1,4 +1,4 @@
-// Serves GET /admin/settings, which lists every setting, and POST /admin/settings/test-mail.
+// Serves GET /admin/settings, which lists the settings, by group or by words, and POST /admin/settings/test-mail.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { Config } from '../../../config.ts';
@@ -35,13 +35,14 @@ export async function settingsRoutes(
   { config, appearance, mailTransport, console }: SettingsDependencies,
 ): Promise<void> {
   const groups = settingGroups();
+  const groupKeys = new Set(['all', ...groups.map(({ title }) => keyOf(title))]);
   /** The settings whose default the service computes. */
   const computed: Readonly<Record<string, string>> = {
     BASE_URL: config.issuer,
     PASSWORD_HASH_CONCURRENCY: String(config.passwordHashConcurrency),
   };
 
-  console.page(app, path, (admin, request) => show(admin, {}, singleValued(request.query)['q']), {
+  console.page(app, path, (admin, request) => show(admin, {}, singleValued(request.query)), {
     needs: { permission: 'settings', act: 'read' },
   });
 
@@ -69,7 +70,7 @@ export async function settingsRoutes(
   async function show(
     admin: AdminSession,
     result: Pick<MailView, 'sent' | 'failure' | 'reason' | 'wait'> = {},
-    q = '',
+    { q = '', group }: { q?: string; group?: string } = {},
   ): Promise<FastifyReply> {
     const running = await admin.run(runningInstances, undefined);
     const answering = placeOf(config);
@@ -77,6 +78,7 @@ export async function settingsRoutes(
     const { kind, place } = mailTransport;
     const data = {
       q: q.replaceAll('\0', '').trim().slice(0, 100),
+      ...(group !== undefined && groupKeys.has(group) && { group }),
       instances: running.map(({ place, startedAt }) => ({
         startedAt,
         ...(place && { address: `${place.host}:${place.port}`, version: place.version }),
