@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { chromium } from 'playwright-core';
+import { chromium, type Page } from 'playwright-core';
 import { createPages } from '../src/pages/renderer.ts';
 import type { PageName } from '../src/pages/views/index.ts';
 import { examples } from '../templates/examples/index.ts';
@@ -12,23 +12,47 @@ import { openRendered } from '../test/helpers/rendered-page.ts';
 const docs = join(dirname(import.meta.dirname), 'docs');
 const images = join(docs, 'images/pages');
 const rounds = 5;
-/** The members of errors and other passing states, which the pictures omit. */
-const troubles = ['problem', 'faults', 'pause', 'wait', 'reauthentication', 'reference', 'typed'];
+/** The members of errors, at any depth, and of other passing states, which the pictures omit. */
+const faults = ['problem', 'fault', 'faults', 'nameFault', 'refused', 'error'];
+const passing = ['pause', 'wait', 'reauthentication', 'reference', 'typed'];
 const pages = createPages({ basePath: '' });
 // form-post submits itself before it can be photographed
 const names = (Object.keys(examples) as PageName[]).filter((name) => name !== 'form-post');
 
+function without(value: unknown, member: string, deep: boolean): unknown {
+  if (Array.isArray(value)) return deep ? value.map((one) => without(one, member, deep)) : value;
+  if (value === null || typeof value !== 'object' || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  const rest = Object.entries(value).filter(([name]) => name !== member);
+  return Object.fromEntries(rest.map(([name, one]) => [name, deep ? without(one, member, deep) : one]));
+}
+
 function atRest(name: PageName): View {
-  const trouble = name === 'login' ? [...troubles, 'fields'] : troubles;
-  const most = Object.entries(examples[name][1]).filter(([member]) => !trouble.includes(member));
-  const view = { name, data: Object.fromEntries(most) } as unknown as View;
-  try {
-    pages.render(view.name, view.data, { locale: 'en' });
-    return view;
-  } catch {
-    // a member of that name that always exists
-    return { name, data: examples[name][1] } as View;
-  }
+  const omitted = [...faults, ...passing, ...(name === 'login' ? ['fields'] : [])];
+  return omitted.reduce(
+    (view, member) => {
+      const calmer = { name, data: without(view.data, member, faults.includes(member)) } as View;
+      try {
+        pages.render(calmer.name, calmer.data, { locale: 'en' });
+        return calmer;
+      } catch {
+        // a member of that name that always exists
+        return view;
+      }
+    },
+    { name, data: examples[name][1] } as View,
+  );
+}
+
+/** In a window as high as the page, a bar that stays at an edge of the window covers nothing. */
+async function photograph(page: Page, path: string): Promise<void> {
+  const { width, height } = page.viewportSize()!;
+  await page.setViewportSize({
+    width,
+    height: Math.max(height, await page.evaluate<number>('document.body.scrollHeight')),
+  });
+  await page.evaluate('scrollTo({ top: 0, behavior: "instant" })');
+  await page.screenshot({ path, type: 'jpeg', quality: 72, fullPage: true, animations: 'disabled' });
+  await page.setViewportSize({ width, height });
 }
 
 rmSync(images, { recursive: true, force: true });
@@ -68,21 +92,9 @@ for (const name of names) {
       await wide.page.evaluate<number>('performance.timing.domContentLoadedEventEnd - performance.timing.responseEnd'),
     );
   }
-  await wide.page.screenshot({
-    path: join(images, `${name}.jpg`),
-    type: 'jpeg',
-    quality: 72,
-    fullPage: true,
-    animations: 'disabled',
-  });
+  await photograph(wide.page, join(images, `${name}.jpg`));
   await narrow.show(view);
-  await narrow.page.screenshot({
-    path: join(images, `${name}-telephone.jpg`),
-    type: 'jpeg',
-    quality: 72,
-    fullPage: true,
-    animations: 'disabled',
-  });
+  await photograph(narrow.page, join(images, `${name}-telephone.jpg`));
   const html = pages.render(view.name, view.data, { locale: 'en' });
   const parts = [html, ...[...pages.assets.values()].filter(({ path }) => html.includes(path)).map(({ body }) => body)];
   const weigh = (measure: (part: string) => number) => parts.reduce((sum, part) => sum + measure(part), 0);
