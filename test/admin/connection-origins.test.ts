@@ -79,6 +79,9 @@ test('an endpoint of an OAuth provider at another origin demands the secret anew
   for (const name of ['authorization_endpoint', 'token_endpoint', 'userinfo_endpoint']) {
     const moved = { settings: { [name]: `${other!.issuer}/x` } };
     expect((await change('plain', moved)).status, name).toBe(400);
+    // a URL may begin with spaces and control characters
+    for (const before of [' ', '\t', '\n', '\u0001'])
+      expect((await change('plain', { settings: { [name]: `${before}${other!.issuer}/x` } })).status, name).toBe(400);
   }
   expect((await change('plain', { settings: { token_endpoint: `${honest!.issuer}/token2` } })).status).toBe(200);
 });

@@ -1,4 +1,7 @@
 // Administrators manage provisioning targets by the console and by commands: they see what would happen, approve it, and see what each user came to.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommand } from '../helpers/command-line.ts';
 import { formOf, openConsole } from '../helpers/console.ts';
@@ -11,6 +14,7 @@ import type { UserAgent } from '../helpers/user-agent.ts';
 let applications: ScimApplications;
 let service: TestService;
 let agent: UserAgent;
+let folder: string;
 let provisioning: ReturnType<typeof provisioningOf>;
 beforeAll(async () => {
   applications = await new ScimApplications().start();
@@ -18,10 +22,12 @@ beforeAll(async () => {
   const admin = await service.createUser({ username: 'root', admin: true });
   ({ agent } = await openConsole(service, admin));
   provisioning = provisioningOf(service, applications, await adminToken(service));
+  folder = mkdtempSync(join(tmpdir(), 'targets-'));
 });
 afterAll(async () => {
   await service?.stop();
   await applications?.stop();
+  if (folder) rmSync(folder, { recursive: true });
 });
 
 const list = '/admin/provisioning-targets';
@@ -75,4 +81,81 @@ test('the console creates a target, says what the first run would do, approves t
   expect(shown.stdout).toMatch(/walter<b>\s+active\s+created\s+201/);
   const again = await runCommand(service, ['provisioning-target', 'approve', clientId]);
   expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('does not wait for an approval') as string });
+});
+
+test('a target at another origin demands the client secret anew, too: its access tokens would go there (security R162)', async () => {
+  const { clientId } = await service.createClient();
+  const own = { token_endpoint: 'https://wiki.example/token', client_id: 'gatehouse', client_secret: 'of the wiki' };
+  const base = { client: clientId, base_url: 'https://wiki.example/scim' };
+  const made = await provisioning.api('/provisioning-targets', 'POST', { ...base, ...own });
+  expect(made.status).toBe(201);
+  const at = `/provisioning-targets/${made.body['id'] as string}`;
+  const elsewhere = { base_url: 'https://evil.example/scim' };
+  const refusals = [
+    elsewhere,
+    { ...elsewhere, token_endpoint: 'https://evil.example/token' },
+    { ...elsewhere, client_id: 'other' },
+    { token_endpoint: 'https://evil.example/token' },
+  ];
+  for (const change of refusals)
+    expect(await provisioning.api(at, 'PATCH', change)).toMatchObject({
+      status: 400,
+      body: { error_description: 'client_secret must be given again: another server gets it' },
+    });
+  const uri = `${list}/${made.body['id'] as string}/edit`;
+  const { token_endpoint, client_id } = own;
+  const typed = { ...elsewhere, token_endpoint, client_id, leave: 'disable', status: 'enabled' };
+  const form = await agent.post(uri, { ...formOf(await agent.get(uri), uri), ...typed });
+  expect(form.status).toBe(400);
+  expect(form.body).toContain('Enter it again: another server will get it');
+  expect((await provisioning.api(at)).body).toMatchObject(base);
+  const changes = [
+    { base_url: 'https://wiki.example/scim/v2', token_endpoint: 'https://wiki.example/oauth/token' },
+    { ...elsewhere, client_secret: 'of the wiki' },
+    {
+      base_url: 'https://third.example/scim',
+      bearer_token: 'new',
+      token_endpoint: null,
+      client_id: null,
+      client_secret: null,
+    },
+  ];
+  for (const change of changes) expect((await provisioning.api(at, 'PATCH', change)).status).toBe(200);
+});
+
+test('a plan of a configuration file at another origin is refused while the file does not give the secret (security R162)', async () => {
+  const { clientId } = await service.createClient();
+  const file = join(folder, 'target.yaml');
+  const variables = { environment: { TARGET_SECRET: 'of the wiki' } };
+  const config = (act: string, ...more: string[]) => runCommand(service, ['config', act, file, ...more], variables);
+  const write = (origin: string, secret: string, rest = '') =>
+    writeFileSync(
+      file,
+      [
+        'apiVersion: gatehouse/v1\nname: targets\nprovisioning_targets:',
+        `  ${clientId}:\n    base_url: ${origin}/scim\n    ${secret}${rest}\n`,
+      ].join('\n'),
+    );
+  const ways = [
+    ['bearer_token', ''],
+    ['client_secret', '\n    token_endpoint: https://wiki.example/token\n    client_id: gatehouse'],
+  ] as const;
+  for (const [member, rest] of ways) {
+    const given = `${member}: {env: TARGET_SECRET}`;
+    write('https://wiki.example', given, rest);
+    expect(await config('apply')).toMatchObject({ code: 0, stderr: '' });
+    write('https://evil.example', 'leave: nothing', rest);
+    const refused = { code: 1, stdout: '', stderr: expect.stringContaining(`${member} must be given again`) as string };
+    expect(await config('plan')).toMatchObject(refused);
+    expect(await config('apply')).toMatchObject(refused);
+    write('no address', 'leave: nothing', rest);
+    expect(await config('apply')).toMatchObject({ code: 1, stdout: '' });
+    // with the secret the file says who gets it, also where it is the same
+    write('https://other.example', given, rest);
+    expect((await config('plan')).stdout).toContain(`${member}: (set) → (changes)`);
+    expect(await config('apply')).toMatchObject({ code: 0, stderr: '' });
+    expect((await config('plan')).code).toBe(0);
+    writeFileSync(file, 'apiVersion: gatehouse/v1\nname: targets\n');
+    expect(await config('apply', '--prune')).toMatchObject({ code: 0, stderr: '' });
+  }
 });

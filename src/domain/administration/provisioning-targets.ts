@@ -1,12 +1,18 @@
 // Holds what is special to provisioning targets when they are created and changed, and approves and repeats their provisioning (federation 8).
 import type { Config } from '../../config.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
-import { maxTargets, type ProvisioningTarget, provisioningTargets } from '../../entities/provisioning-targets.ts';
+import {
+  maxTargets,
+  type ProvisioningTarget,
+  type ProvisioningTargetMembers,
+  provisioningTargets,
+} from '../../entities/provisioning-targets.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import { isOutwardAddress } from '../../outbound/outward-address.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
+import { secretsOfMove, type TargetAddresses } from '../../rules/provisioning/moved-target.ts';
 import { entityAdministration } from './entities.ts';
 
 export interface ProvisioningTargetContext {
@@ -29,7 +35,13 @@ function checkAuthorization({ bearerTokenEncrypted, tokenEndpoint, clientId, cli
   if (!bearerTokenEncrypted && missing !== undefined) throw invalidRequest(refusal('missing', missing));
 }
 
-const originOf = (url: string): string => new URL(url).origin;
+const addressesOf = ({
+  baseUrl,
+  tokenEndpoint,
+}: Pick<ProvisioningTargetMembers, 'baseUrl' | 'tokenEndpoint'>): TargetAddresses => ({
+  base_url: baseUrl,
+  token_endpoint: tokenEndpoint,
+});
 
 export function provisioningTargetAdministration({ store, secretBox, config }: ProvisioningTargetContext) {
   function checkAddress(url: string | undefined, member: string): void {
@@ -37,26 +49,22 @@ export function provisioningTargetAdministration({ store, secretBox, config }: P
     if (url !== undefined && (!isOutwardAddress(url, config.outboundAllow) || new URL(url).port === '25'))
       throw invalidRequest(refusal('webhook-url', member));
   }
-  /** A secret is good for one server: another one must not get it. */
+  /** A secret is good for one server: another one must not get it (security R162). */
   async function checkMove(
     { provisioningTargets: targets }: Repositories,
-    client: string,
-    after: Pick<ProvisioningTarget, 'baseUrl' | 'tokenEndpoint' | 'bearerTokenSince' | 'clientSecretSince'>,
+    after: ProvisioningTargetMembers,
   ): Promise<void> {
-    const before = await targets.find(client);
+    const before = await targets.find(after.client);
     if (!before) return;
-    const same = (one: Date | undefined, other: Date | undefined) =>
+    const isSame = (one: Date | undefined, other: Date | undefined) =>
       one !== undefined && one.getTime() === other?.getTime();
-    if (originOf(before.baseUrl) !== originOf(after.baseUrl) && same(before.bearerTokenSince, after.bearerTokenSince))
-      throw invalidRequest(refusal('target-secret', 'bearer_token'));
-    const [one, other] = [before.tokenEndpoint, after.tokenEndpoint];
-    if (
-      one !== undefined &&
-      other !== undefined &&
-      originOf(one) !== originOf(other) &&
-      same(before.clientSecretSince, after.clientSecretSince)
-    )
-      throw invalidRequest(refusal('target-secret', 'client_secret'));
+    const moved = secretsOfMove(addressesOf(before), addressesOf(after));
+    const kept = {
+      bearer_token: isSame(before.bearerTokenSince, after.bearerTokenSince),
+      client_secret: isSame(before.clientSecretSince, after.clientSecretSince),
+    };
+    const secret = moved.find((name) => kept[name]);
+    if (secret !== undefined) throw invalidRequest(refusal('target-secret', secret));
   }
 
   const kernel = entityAdministration(
@@ -72,7 +80,7 @@ export function provisioningTargetAdministration({ store, secretBox, config }: P
         if (new URL(after.baseUrl).search !== '') throw invalidRequest(refusal('webhook-url', 'base_url'));
         checkAddress(after.tokenEndpoint, 'token_endpoint');
         checkAuthorization(after);
-        if (!isNew) await checkMove(repositories, after.client, after);
+        if (!isNew) await checkMove(repositories, after);
       },
       async stored({ provisioningTargets: targets, provisionedGroups }, { id, status, version }, members) {
         const isNew = version === 1;

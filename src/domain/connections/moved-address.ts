@@ -29,6 +29,7 @@ export function hasMoved(variant: ConnectionVariant, before: Settings, after: Se
 }
 
 function originIn(value: unknown): string | undefined {
-  const url = typeof value === 'string' && /^(https?|ldaps?):/i.test(value) ? URL.parse(value) : null;
-  return url ? `${url.protocol}//${url.host}` : undefined;
+  // a URL may begin with a space, which is no part of it
+  const url = typeof value === 'string' ? URL.parse(value) : null;
+  return url && /^(https?|ldaps?):$/.test(url.protocol) ? `${url.protocol}//${url.host}` : undefined;
 }

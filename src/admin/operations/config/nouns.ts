@@ -1,15 +1,19 @@
 // Lists the nouns of configuration files: each entity whose operations the service has, and those whose operations are written out.
 import { makeWebhookSecret } from '../../../crypto/webhook-signature.ts';
-import type { Entity } from '../../../entities/entity.ts';
+import type { Entity, Input } from '../../../entities/entity.ts';
 import { signUpLinks } from '../../../entities/sign-up-links.ts';
 import { invalidRequest } from '../../../oauth/errors.ts';
 import { refusal } from '../../../oauth/refusals.ts';
+import { secretsOfMove, type TargetAddresses } from '../../../rules/provisioning/moved-target.ts';
 import { operations } from '../index.ts';
 import { appearanceNoun } from './appearance-noun.ts';
 import { clientNoun } from './client-noun.ts';
 import { connectionNoun } from './connection-noun.ts';
 import { groupNoun } from './group-noun.ts';
 import { actsOf, entityNoun, type EntityNounOptions, type FileNoun } from './noun.ts';
+
+// the declaration of targets has checked the members, and the compiler cannot follow it
+const addressesIn = (members: Input) => members as unknown as TargetAddresses;
 
 const writtenOut = [connectionNoun, groupNoun, clientNoun, appearanceNoun];
 /** What an entity has beside its declaration. */
@@ -21,6 +25,15 @@ const more: Record<string, EntityNounOptions> = {
   },
   // the resources of a client that no administrator has changed follow from its metadata
   resources: { isForeign: (one) => (one as { registered: boolean }).registered },
+  provisioning_targets: {
+    moves: (_context, { shown }, { values }) => secretsOfMove(addressesIn(shown), addressesIn(values)).length > 0,
+    check(_context, { values }, secrets, found) {
+      if (!found) return;
+      const moved = secretsOfMove(addressesIn(found.shown), addressesIn(values));
+      const kept = moved.find((name) => found.secrets[name]?.set === true && secrets[name] === undefined);
+      if (kept !== undefined) throw invalidRequest(refusal('target-secret', kept));
+    },
+  },
   webhooks: {
     makeSecret: makeWebhookSecret,
     // without one the service would make a secret that no one sees
