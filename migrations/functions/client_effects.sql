@@ -5,6 +5,12 @@ BEGIN
   IF TG_OP = 'DELETE' THEN
     UPDATE exchange_policies SET subject_clients = array_remove(subject_clients, OLD.client_id) WHERE subject_clients @> ARRAY[OLD.client_id];
     UPDATE trusted_issuers SET clients = array_remove(clients, OLD.client_id) WHERE clients @> ARRAY[OLD.client_id];
+    UPDATE connected_servers SET version = version + 1, clients = coalesce((SELECT jsonb_agg(entry ORDER BY place)
+        FROM jsonb_array_elements(clients) WITH ORDINALITY AS e (entry, place) WHERE entry ->> 'client' <> OLD.client_id), '[]')
+      WHERE clients @> jsonb_build_array(jsonb_build_object('client', OLD.client_id));
+    IF FOUND THEN
+      PERFORM pg_notify('gatehouse', 'connected_servers');
+    END IF;
     DELETE FROM client_sessions WHERE client_id = OLD.client_id;
     DELETE FROM session_clients WHERE client_id = OLD.client_id;
     DELETE FROM authorization_requests WHERE client_id = OLD.client_id;

@@ -40,10 +40,9 @@ export const connectedServers = entity({
       { required: true, fixed: true, trust: true, form: 'address', list: true },
     ),
     clients: member(
-      'The clients that get ID-JAGs for the server, each with its id there, its scopes, and the groups whose members it may name.',
+      'The clients that get ID-JAGs for the server, each with its id there, its scopes, and the groups whose members it may name. It can be empty, since the entry of a client goes with the client, and with its last group.',
       z
         .array(client)
-        .min(1, rule('empty'))
         .max(maxClients, rule('entries', { most: String(maxClients) }))
         .refine((all) => distinct(all.map((one) => one.client)), rule('clients-twice')),
       { required: true, json: true, trust: true, option: 'client', form: { kind: 'json', lines: 8 } },

@@ -6,6 +6,8 @@ export const connectionRules = {
   'scim-source.tokens': 'the source already has two tokens: delete one first',
   'scim-adopt': 'the source needs a connection with authority over a domain, to know whose addresses are confirmed',
   'connection.taken': 'a connection with this id already exists',
+  'connection.still-named':
+    'the client {client} still names a connection that had this id: change that client first, or choose another id',
   'connection.issuer-address': 'the issuer must be an https URL with a public host, without query and fragment',
   'connection.discovery':
     'the discovery document of the issuer could not be read: it must be JSON at /.well-known/openid-configuration below the issuer, over https and from a public address',

@@ -83,6 +83,7 @@ const requestRules = {
   network: 'must contain only IP addresses and networks, such as 192.0.2.0/24, without bits beside the prefix',
   'source-id': 'must have 2 to 40 characters: small letters, digits and hyphens, with a letter first',
   'connection.unknown': 'must name connections by their ids',
+  'group.unknown': 'names the group {name}, which does not exist',
   certificate: 'must be a certificate (PEM) with an RSA key of at least 2048 bits, or an EC key',
   'event-pattern':
     'must name types of events, such as user.created, or their beginning with an asterisk, such as user.*',

@@ -126,6 +126,7 @@ describe('is refused', () => {
   test('a user outside of the groups of the entry, and one who is disabled (security R133)', async () => {
     const given = await signedIn();
     const entry = { client: client.clientId, id: 'portal-there', scopes: ['issues.read'] };
+    await made(service, token, 'groups', { name: 'staff' });
     await change({ clients: [{ ...entry, groups: ['staff'] }] });
     expect(refusal(await ask(given.id_token))).toEqual([400, 'access_denied']);
     await change({ clients: [entry] });

@@ -13,9 +13,11 @@ export const connectedServerAdministration = (store: Store, issuer: string) =>
     facts: ({ name, issuer: named }, act) => ({
       detail: { connected_server: name, ...(act === 'created' && { issuer: named }) },
     }),
-    async check({ clients }, after, members) {
+    async check({ clients, groups }, after, members) {
       if (isAtIssuer(issuer, after.issuer)) throw invalidRequest(refusal('trusted-issuer.own', 'issuer'));
       if (!members.includes('clients')) return;
+      for (const name of new Set(after.clients.flatMap((entry) => entry.groups)))
+        if (!(await groups.find(name))) throw invalidRequest(refusal('group.unknown', 'clients', { name }));
       for (const { client } of after.clients) {
         const found = client.includes('\0') ? undefined : await clients.find(client);
         if (!found) throw invalidRequest(refusal('unknown', 'clients'));

@@ -179,6 +179,9 @@ export function connectionAdministration({ store, connectionKinds: kinds, secret
       const wanted = changed(connections, starts(connections), input, seal(id)) as ConnectionMembers;
       return store.transaction(async (repositories) => {
         await check(repositories, wanted);
+        // a client keeps the id of a deleted connection: users of another one must not come by that (federation F27)
+        const client = await repositories.connections.clientNaming(wanted.id);
+        if (client !== undefined) throw conflict(refusal('connection.still-named', 'id', { client }));
         const made = await repositories.connections.insert(wanted);
         if (!made) throw conflict(refusal('connection.taken', 'id'));
         const { one } = await stored(repositories, made, ['domains']);

@@ -7,6 +7,7 @@ import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { differing } from '../../repositories/entities.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
+import { admitBoth, offerNoMore, removeReferences, renameReferences } from './group-references.ts';
 import { requireDecidedMembers } from './power.ts';
 
 /** How many members one transaction changes, within the deadline of a request. */
@@ -39,22 +40,6 @@ export function groupChanges(store: Store) {
   };
   const record = async ({ auditEvents }: Repositories, by: Actor, event: Pick<AuditEvent, 'type' | 'detail'>) =>
     auditEvents.insert({ ...event, ...by, outcome: 'success' });
-
-  /** Records that the groups of clients follow a group. */
-  const recordAccess = async (
-    { auditEvents }: Repositories,
-    by: Actor,
-    clients: { clientId: string; version: number }[],
-  ) =>
-    auditEvents.insertMany(
-      clients.map(({ clientId, version }) => ({
-        ...by,
-        type: 'client.updated',
-        outcome: 'success',
-        clientId,
-        detail: { version, members: ['access_groups'] },
-      })),
-    );
 
   /**
    * Empties a group, in several transactions if it is large and `gradual` allows it, and performs the last step with the rest.
@@ -130,7 +115,7 @@ export function groupChanges(store: Store) {
       const names = { group_before: name, group: to };
       const moved = await emptied(by, name, gradual, {
         async begin(repositories, first) {
-          const { groups, clientAccess, clientRoles, signUpLinks } = repositories;
+          const { groups, clientRoles } = repositories;
           const there = await groups.lock(name, to);
           const before = there.includes(name) ? await groups.find(name) : undefined;
           if (!before) throw notFound('there is no such group');
@@ -139,9 +124,8 @@ export function groupChanges(store: Store) {
           // the members keep the roles that the group gives; a group that exists already keeps its own
           if (made) await clientRoles.copyGroup(name, to);
           if (!made && first && !into) throw conflict(refusal('group.exists', 'name'));
-          // clients admit both until the last member has moved, so that no user loses one meanwhile
-          await recordAccess(repositories, by, await clientAccess.addGroup(name, to));
-          await signUpLinks.renameGroup(name, to);
+          // so that no user loses a client meanwhile
+          await admitBoth(repositories, by, name, to);
         },
         async empty(repositories, subs) {
           await requireDecidedMembers(repositories, { name: to, member: 'name' }, subs, guarded);
@@ -153,9 +137,8 @@ export function groupChanges(store: Store) {
           // a group that exists already keeps its own sources
           const after = changed(declared, before, into ? { ...change, guarded_sources: undefined } : change);
           await repositories.scimGroups.rename(name, to);
-          await repositories.provisioningTargets.renameGroup(name, to);
+          await renameReferences(repositories, by, name, to);
           await repositories.groups.delete(name);
-          await recordAccess(repositories, by, await repositories.clientAccess.renameGroup(name, to));
           const guardedSources = into ? undefined : after.guardedSources;
           await repositories.groups.update(to, { description, guardedSources });
           const detail = { ...names, ...differences(before, after) };
@@ -169,15 +152,13 @@ export function groupChanges(store: Store) {
       emptied(by, name, gradual, {
         async begin(repositories) {
           await found(repositories, name);
-          await repositories.signUpLinks.removeGroup(name);
-          await repositories.provisioningTargets.removeGroup(name);
+          await offerNoMore(repositories, name);
         },
         empty: ({ groups }, subs) => groups.leave(name, subs),
         detail: { group_before: name },
         async last(repositories) {
           await repositories.groups.delete(name);
-          // a later group of this name would else admit its members
-          await recordAccess(repositories, by, await repositories.clientAccess.removeGroup(name));
+          await removeReferences(repositories, by, name);
           await record(repositories, by, { type: 'group.deleted', detail: { group: name } });
         },
       }),

@@ -10,6 +10,7 @@ import { invalidValue, ScimError, taken } from '../../rules/scim/errors.ts';
 import type { MemberChange } from '../../rules/scim/patch.ts';
 import { mostMembers, type Values } from '../../rules/scim/resource.ts';
 import { groupName } from '../../rules/users/administration.ts';
+import { admitBoth, offerNoMore, removeReferences, renameReferences } from '../administration/group-references.ts';
 import { guardedGroups } from '../administration/guarded-groups.ts';
 import { membershipSource } from '../administration/scim-sources.ts';
 import type { Expects } from './users.ts';
@@ -72,20 +73,22 @@ export function createScimGroups({ store, config }: ScimGroupsOptions) {
 
   /** Renames a group with its members, as an administrator does. @throws ScimError */
   async function rename(repositories: Repositories, source: ScimSource, from: string, to: string): Promise<void> {
-    const { groups, clientRoles, clientAccess, auditEvents } = repositories;
+    const { groups, clientRoles, auditEvents } = repositories;
     if (guarded.includes(from) || guarded.includes(to)) throw guards();
     await groups.lock(from, to);
     const before = await groups.find(from);
     if (!before) throw gone();
     if (!(await groups.insert({ name: to, description: before.description }))) throw taken('a group has this name');
     await clientRoles.copyGroup(from, to);
+    const by = actorOf(source);
+    await admitBoth(repositories, by, from, to);
     const members = await groups.lockMembers(from, mostMembers + 1);
     if (members.length > mostMembers) throw invalidValue('the group has too many members to be renamed');
     const moved = await groups.move(from, members, to);
     await auditEvents.insertMany(changedUsers(source, moved, { group_before: from, group: to }));
-    await clientAccess.renameGroup(from, to);
+    await renameReferences(repositories, by, from, to);
     const detail = { group_before: from, group: to, members: ['name'] };
-    await auditEvents.insert({ ...actorOf(source), type: 'group.changed', detail });
+    await auditEvents.insert({ ...by, type: 'group.changed', detail });
   }
 
   async function locked({ scimGroups }: Repositories, source: ScimSource, id: string): Promise<ScimGroup> {
@@ -153,7 +156,7 @@ export function createScimGroups({ store, config }: ScimGroupsOptions) {
     /** Ends the memberships of the source; the group itself goes with its last member. @throws ScimError */
     remove: (source: ScimSource, id: string, expects: Expects): Promise<void> =>
       store.transaction(async (repositories) => {
-        const { scimGroups, groups, clientAccess, auditEvents } = repositories;
+        const { scimGroups, groups, auditEvents } = repositories;
         const mine = await locked(repositories, source, id);
         expects(mine);
         await changeMembers(repositories, source, mine, { all: true, add: new Set(), remove: new Set() });
@@ -162,8 +165,9 @@ export function createScimGroups({ store, config }: ScimGroupsOptions) {
         if (guarded.includes(mine.name)) return;
         await groups.lock(mine.name);
         if ((await groups.lockMembers(mine.name, 1)).length > 0) return;
+        await offerNoMore(repositories, mine.name);
         await groups.delete(mine.name);
-        await clientAccess.removeGroup(mine.name);
+        await removeReferences(repositories, actorOf(source), mine.name);
         await auditEvents.insert({ ...actorOf(source), type: 'group.deleted', detail: { group: mine.name } });
       }),
   };

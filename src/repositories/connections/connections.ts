@@ -1,6 +1,6 @@
 // Reads and writes the table connections: providers and directories that identify users.
 import { type Sql, statement } from '../../database/database.ts';
-import { connections } from '../../entities/connections.ts';
+import { type Connection, connections } from '../../entities/connections.ts';
 import { entityRepository, entityTable } from '../entities.ts';
 
 /** The number of sessions that a change has ended: those of browsers, and those of clients, each with its tokens. */
@@ -12,6 +12,15 @@ export interface EndedAccess {
 const table = entityTable(connections);
 // a sign-in that decides about an identity, and an administrator's change of the connection, wait for each other
 const hold = statement('connections.hold', 'SELECT FROM connections WHERE id = $1 FOR KEY SHARE');
+const clientNaming = statement(
+  'connections.client_naming',
+  'SELECT client_id AS "clientId" FROM clients WHERE connections @> ARRAY[$1] ORDER BY client_id LIMIT 1',
+);
+// not the lock of a change: it would wait for sign-ins that wait for the group
+const lockNaming = statement(
+  'connections.lock_naming',
+  `SELECT * FROM connections WHERE default_groups @> ARRAY[$1] OR group_rules @> $2::jsonb ORDER BY id FOR NO KEY UPDATE`,
+);
 const disable = statement(
   'connections.disable',
   `UPDATE connections SET status = 'disabled', version = version + 1 WHERE id = $1`,
@@ -84,6 +93,15 @@ export function connectionsRepository(sql: Sql) {
     /** In a transaction: no administrator changes or deletes the connection until the transaction ends. */
     async hold(id: string): Promise<void> {
       await sql.query(hold, [id]);
+    },
+    /** The id of a client that only users of this connection, or of those beside it, may use. */
+    async clientNaming(id: string): Promise<string | undefined> {
+      return (await sql.query<{ clientId: string }>(clientNaming, [id]))[0]?.clientId;
+    },
+    /** In a transaction: locks the connections whose rules or default groups name a group. */
+    async lockNaming(group: string): Promise<Connection[]> {
+      const values = [group, JSON.stringify([{ group }])];
+      return (await sql.query<Record<string, unknown>>(lockNaming, values)).map(table.toOne);
     },
     /** In a transaction that holds the row: disables the connection, so that no user can sign in by it. */
     async disable(id: string): Promise<void> {
