@@ -1,6 +1,6 @@
 // Declares attributes: data about users that an operator stores beside the standard claims (federation 7).
 import { z } from 'zod';
-import { displayText } from '../oauth/client-metadata.ts';
+import { displayText } from '../oauth/display-text.ts';
 import { languageTag } from '../oauth/language-tag.ts';
 import { rule } from '../oauth/refusals.ts';
 import { attributeTypes, isAttributeName, isChoice, maxAttributes, personRights } from '../rules/claims/attributes.ts';

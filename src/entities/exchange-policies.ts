@@ -1,7 +1,7 @@
 // Declares exchange policies: which client gets tokens in exchange for tokens of users (RFC 8693).
 import { z } from 'zod';
 import { detailType } from '../oauth/authorization-details.ts';
-import { displayText } from '../oauth/client-metadata.ts';
+import { displayText } from '../oauth/display-text.ts';
 import { rule } from '../oauth/refusals.ts';
 import { isAdministratorScope } from '../oauth/scope.ts';
 import { text } from '../oauth/text.ts';

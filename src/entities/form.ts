@@ -1,6 +1,6 @@
 // Makes the form of the console from the members of an entity: a field says of its value what the member and its rule say.
 import { z } from 'zod';
-import { displayText, maxDisplayText } from '../oauth/client-metadata.ts';
+import { displayText, maxDisplayText } from '../oauth/display-text.ts';
 import type { Entity, Input, Member, Members } from './entity.ts';
 import type { Field, FormMember, RuleList } from './field.ts';
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { acr } from '../rules/users/administration.ts';
 import { resourceBindings } from '../oauth/binding.ts';
 import { releasableClaims } from '../oauth/claim-names.ts';
-import { displayText } from '../oauth/client-metadata.ts';
+import { displayText } from '../oauth/display-text.ts';
 import { languageTag } from '../oauth/language-tag.ts';
 import { isResourceUri } from '../oauth/redirect-uri.ts';
 import { rule } from '../oauth/refusals.ts';

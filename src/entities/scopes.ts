@@ -1,6 +1,6 @@
 // Declares scopes for claims: scopes of an operator that release claims of users to clients, beside the standard scopes (federation 7).
 import { z } from 'zod';
-import { displayText } from '../oauth/client-metadata.ts';
+import { displayText } from '../oauth/display-text.ts';
 import { languageTag } from '../oauth/language-tag.ts';
 import { rule } from '../oauth/refusals.ts';
 import { isReleasable, scopeWord } from '../rules/claims/claim-shapes.ts';

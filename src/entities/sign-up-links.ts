@@ -1,6 +1,6 @@
 // Declares sign-up links: an administrator hands over a link, by which several users create their own accounts (pages, sign-up links).
 import { z } from 'zod';
-import { displayText } from '../oauth/client-metadata.ts';
+import { displayText } from '../oauth/display-text.ts';
 import { rule } from '../oauth/refusals.ts';
 import { domainLabel } from '../rules/connections/mail-domain.ts';
 import { groupName } from '../rules/users/administration.ts';

@@ -1,6 +1,7 @@
 // Declares trusted issuers: other authorization servers whose assertions about users get tokens here (RFC 7523).
 import { z } from 'zod';
-import { clientMetadataShape, displayText } from '../oauth/client-metadata.ts';
+import { clientMetadataShape } from '../oauth/client-metadata.ts';
+import { displayText } from '../oauth/display-text.ts';
 import { rule } from '../oauth/refusals.ts';
 import { isWebUri } from '../oauth/redirect-uri.ts';
 import { text } from '../oauth/text.ts';

@@ -1,7 +1,7 @@
 // Declares webhooks: receivers of messages about events of the audit trail (Standard Webhooks, federation 14).
 import { z } from 'zod';
 import { isWebhookSecret } from '../crypto/webhook-signature.ts';
-import { displayText } from '../oauth/client-metadata.ts';
+import { displayText } from '../oauth/display-text.ts';
 import { rule } from '../oauth/refusals.ts';
 import { text } from '../oauth/text.ts';
 import { isEventPattern } from '../rules/webhooks/event-filter.ts';

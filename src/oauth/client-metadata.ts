@@ -6,11 +6,12 @@ import { hasOwnCertificate } from './client-certificate.ts';
 import { certificateNameMembers, isAddress, isDistinguishedName } from './certificate-names.ts';
 import { offersCertificates } from './certificate-settings.ts';
 import { addressesOf, checkAddresses, type MetadataSettings } from './client-addresses.ts';
-import { isPrivateUseUri, isSameOrigin, isWebUri, needsAdmission } from './redirect-uri.ts';
+import { displayText, webUri } from './display-text.ts';
+import { isPrivateUseUri, isSameOrigin, needsAdmission } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
 import { applyProfile, fapi2Profiles, follows } from './fapi2.ts';
 import { canVerify, isKnownKey, isPrivateOrSymmetric, isValidKey, maxKeys } from './json-web-key.ts';
-import { isLegible } from './legible.ts';
+import { readLocalized, localizedMetadata, taggedName } from './localized-metadata.ts';
 import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { firstRefusal, refusal, rule } from './refusals.ts';
 import {
@@ -56,20 +57,6 @@ export const serverMembers = [
   'pending_changes',
   'refusal_reason',
 ] as const;
-
-/** Characters of a text that pages show to users. */
-export const maxDisplayText = 100;
-const displayLength = rule('length', { most: String(maxDisplayText) });
-/** Text that pages show to users: in Unicode's composed form, short and visible (security R48). */
-export const displayText = z
-  .string(rule('string'))
-  .transform((text) => text.normalize('NFC').trim())
-  .refine((text) => text.length >= 1 && [...text].length <= maxDisplayText, displayLength)
-  // one character can decompose into many, and names are compared in their decomposed form
-  .refine((text) => [...text.normalize('NFKD')].length <= 2 * maxDisplayText, displayLength)
-  .refine(isLegible, rule('characters'));
-
-const webUri = z.string(rule('string')).refine(isWebUri, rule('web-address'));
 
 /** A name in a certificate. */
 const certificateName = z
@@ -158,6 +145,7 @@ export const clientMetadataShape = z.object({
   logo_uri: webUri.optional(),
   policy_uri: webUri.optional(),
   tos_uri: webUri.optional(),
+  localized: localizedMetadata,
   initiate_login_uri: webUri.refine((uri) => uri.startsWith('https:'), rule('https.login')).optional(),
   contacts: z.array(displayText).max(10, rule('entries')).optional(),
   jwks_uri: webUri.optional().describe('The address of the public keys of the client, a JWK Set.'),
@@ -236,17 +224,19 @@ export function parseClientMetadata(
   } = {},
   settings: MetadataSettings = {},
 ): ClientMetadata {
-  const parsed = clientMetadataShape.safeParse(input);
+  const given = readLocalized(input);
+  const parsed = clientMetadataShape.safeParse(given);
   if (!parsed.success) {
-    const refused = firstRefusal(parsed.error, 'the request');
+    const found = firstRefusal(parsed.error, 'the request');
+    const refused = given === input ? found : { ...found, member: taggedName(found.member) };
     throw parsed.error.issues[0]!.path[0] === 'redirect_uris'
       ? invalidRedirectUri({ ...refused, member: 'redirect_uris' })
       : invalidClientMetadata(refused);
   }
-  const given = parsed.data.grant_types;
-  if (given?.length === 0 && !options.withoutGrants)
+  const grants = parsed.data.grant_types;
+  if (grants?.length === 0 && !options.withoutGrants)
     throw invalidClientMetadata(refusal('missing.entry', 'grant_types'));
-  const usesCode = given === undefined || given.includes('authorization_code');
+  const usesCode = grants === undefined || grants.includes('authorization_code');
   const responseTypes = (parsed.data.response_types as ResponseType[] | undefined) ?? (usesCode ? ['code'] : []);
   const needed = neededGrantTypes(responseTypes);
   const metadata: ClientMetadata = {
@@ -254,7 +244,7 @@ export function parseClientMetadata(
     // no other kind of client can have such an address
     ...(input['application_type'] === undefined && addressesOf(parsed.data).some(needsAdmission) && native),
     response_types: responseTypes,
-    grant_types: given ?? (needed.length > 0 ? needed : ['authorization_code']),
+    grant_types: grants ?? (needed.length > 0 ? needed : ['authorization_code']),
   };
   const missing = needed.find((grantType) => !metadata.grant_types.includes(grantType));
   if (missing !== undefined) {

@@ -20,7 +20,7 @@ function acceptedLanguages(header: string): string[] {
 }
 
 /** RFC 4647 section 3.4: the tag itself, then shorter and shorter ones, then any relative in the same language and script. */
-function lookup(available: readonly string[], tag: string): string | undefined {
+export function lookup(available: readonly string[], tag: string): string | undefined {
   const wanted = tag.toLowerCase().split('-');
   for (let length = wanted.length; length > 0; length--) {
     const range = wanted.slice(0, length).join('-');

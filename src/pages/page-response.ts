@@ -14,6 +14,7 @@ import { jsonErrors, logRefusal, noStore, toOAuthError } from '../server/errors.
 import { onlyForms } from '../server/form-body.ts';
 import { logoOf, ownImage } from '../rules/images/address.ts';
 import { clientAddress, networkOf } from '../server/network.ts';
+import { clientsInLanguage, inLanguage } from './localized-client.ts';
 import { linkTarget } from './markup.ts';
 import type { PageRenderer } from './renderer.ts';
 import { createShownPages } from './shown-again.ts';
@@ -88,7 +89,8 @@ export function createPageResponses(
       (wish) => wish !== undefined,
     );
     const locale = pages.chooseLocale(wishes.join(' '), request.headers['accept-language'], name);
-    const logo = linkTarget('client' in data ? (data.client as ClientView | undefined)?.logoUri : undefined);
+    const client = 'client' in data ? (data.client as ClientView | undefined) : undefined;
+    const logo = linkTarget(client && inLanguage(client, locale).logoUri);
     const frames = 'frames' in data ? (data.frames ?? []).map((frame) => new URL(frame).origin) : [];
     noStore(reply)
       .code(options.status ?? 200)
@@ -126,7 +128,7 @@ export function createPageResponses(
     const locale = begin(request, reply, name, data, options, here);
     const shown =
       here === undefined ? withForm(name, data, options) : { ...data, languages: pages.languages(name, here) };
-    const html = pages.render(name, shown, { locale, brand: brand() });
+    const html = pages.render(name, clientsInLanguage(shown, locale), { locale, brand: brand() });
     const finished = options.finish ? options.finish(html, (key) => pages.text(key, locale)) : html;
     // encoded once: a text would be, for its length and for each part that is sent
     return reply.send(Buffer.from(finished));
@@ -251,7 +253,7 @@ export async function servePages(app: FastifyInstance, pages: Pick<PageResponses
 
 /** The client as pages show it. @param redirectUri the redirect URI in use, else the first registered one */
 export function clientView(client: Client, redirectUri = client.metadata.redirect_uris[0]): ClientView {
-  const { client_uri, logo_uri, policy_uri, tos_uri } = client.metadata;
+  const { client_uri, logo_uri, policy_uri, tos_uri, localized } = client.metadata;
   const view: ClientView = {
     clientId: client.clientId,
     name: displayName(client.clientId, client.metadata),
@@ -269,6 +271,7 @@ export function clientView(client: Client, redirectUri = client.metadata.redirec
   else if (logo_uri !== undefined) view.logoUri = logo_uri;
   if (policy_uri !== undefined) view.policyUri = policy_uri;
   if (tos_uri !== undefined) view.tosUri = tos_uri;
+  if (localized !== undefined) view.localized = localized;
   return view;
 }
 

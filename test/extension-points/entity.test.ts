@@ -18,7 +18,7 @@ import { answerOf, columnsOf, type Entity, entity, type Input, member, membersOf
 import type { RuleList } from '../../src/entities/field.ts';
 import { fromFile, toFile } from '../../src/entities/file.ts';
 import { formOf as formOfMembers } from '../../src/entities/form.ts';
-import { displayText } from '../../src/oauth/client-metadata.ts';
+import { displayText } from '../../src/oauth/display-text.ts';
 import { invalidRequest } from '../../src/oauth/errors.ts';
 import { refusal } from '../../src/oauth/refusals.ts';
 import { entityTable } from '../../src/repositories/entities.ts';

@@ -206,6 +206,7 @@ export const everyMember = (sector: string) => ({
       logo_uri: 'https://every.example/logo.png',
       policy_uri: 'https://every.example/policy',
       tos_uri: 'https://every.example/terms',
+      localized: { fr: { client_name: 'Chaque', logo_uri: 'https://every.example/logo-fr.png' } },
       initiate_login_uri: 'https://every.example/login',
       contacts: ['ada@every.example'],
       jwks: { keys: [key('a', 'encryption')] },

@@ -202,7 +202,7 @@ export const showClient = operation({
 const changeCommand: OperationCommand<{ id: string }, z.infer<typeof clientChangeShape>, Revised> = {
   name: 'client change',
   options: changeOptions(Object.keys(documentedChangeShape.shape)),
-  forms: { jwks: 'json-file', claim_rules: 'json' },
+  forms: { jwks: 'json-file', claim_rules: 'json', localized: 'json' },
   text: ({ client, newSecret }) =>
     `Changed the client ${client.clientId}.${newSecret === undefined ? '' : `\n${linesOf(client, { clientSecret: newSecret })}`}`,
 };

@@ -4,6 +4,7 @@
 // base path before it.
 
 import type { FieldKind } from '../../entities/field.ts';
+import type { Localized } from '../../oauth/localized-metadata.ts';
 import type { RefusalCode } from '../../oauth/refusals.ts';
 
 /** The client as users see it: untrusted text, and URLs that registration has validated. */
@@ -19,6 +20,8 @@ export interface ClientView {
   tosUri?: string;
   /** The registered client_uri: the address of the application. */
   homeUri?: string;
+  /** Its name and addresses in further languages, by language tag. A page has those of its language in their place. */
+  localized?: Localized;
   /** Host of the redirect URI in use, e.g. "shop.example". */
   host: string;
   /** True when no administrator has reviewed this registration (REGISTRATION_APPROVAL=automatic). */

@@ -4,6 +4,7 @@ import type { Config } from '../../config.ts';
 import { clientSettings } from '../../entities/client-settings.ts';
 import { type ClientMetadata, serverMembers } from '../../oauth/client-metadata.ts';
 import { invalidClientMetadata } from '../../oauth/errors.ts';
+import { writeLocalized } from '../../oauth/localized-metadata.ts';
 import { grantTypeOf, isOffered } from '../../oauth/registrable-values.ts';
 import { isAdministratorScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
@@ -13,9 +14,10 @@ import type { ShownCredentials } from '../../tokens/client-credentials.ts';
  * The metadata without what the settings switch off: it is registered, and not in effect (RFC 7591 3.2.1).
  * @param metadata of the client, or its pending change
  */
-function inEffect(config: Config, { request_object_signing_alg: alg, ...metadata }: ClientMetadata) {
+function inEffect(config: Config, { request_object_signing_alg: alg, localized, ...metadata }: ClientMetadata) {
   return {
     ...metadata,
+    ...writeLocalized(localized),
     grant_types: metadata.grant_types.filter((name) => isOffered(config, grantTypeOf(name))),
     ...(alg !== undefined && (alg !== 'none' || config.requestObjectUnsigned) && { request_object_signing_alg: alg }),
   };

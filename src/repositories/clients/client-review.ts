@@ -178,8 +178,13 @@ export function clientReviewRepository(sql: Sql) {
       if (asked.length === 0) return found;
       const values = [asked.map(({ clientId }) => clientId), asked.map(({ name }) => name), maxLookAlikes];
       const rows = await sql.query<{ of: string; client_id: string; name: string; same: boolean }>(lookAlikes, values);
-      for (const { of, client_id: clientId, name, same } of rows)
-        found.set(of, [...(found.get(of) ?? []), { clientId, name, same }]);
+      for (const { of, client_id: clientId, name, same } of rows) {
+        const others = found.get(of) ?? [];
+        // a client is asked for with its name in each language
+        const known = others.find((other) => other.clientId === clientId);
+        if (!known) found.set(of, [...others, { clientId, name, same }]);
+        else if (same) known.same = true;
+      }
       return found;
     },
     /** Dismisses the warning that two clients look alike while they have these names. @returns false if it was dismissed before */

@@ -105,6 +105,7 @@ const rules: Record<Member, Rule> = {
   logo_uri: anyChange('logo_uri'),
   policy_uri: anyChange('policy_uri'),
   tos_uri: anyChange('tos_uri'),
+  localized: anyChange('localized'),
   contacts: anyChange('contacts'),
   // no page leads there
   initiate_login_uri: free,

@@ -28,6 +28,7 @@ const groups: Record<string, readonly string[]> = {
     'logo_uri',
     'policy_uri',
     'tos_uri',
+    'localized',
     'contacts',
     'software_id',
     'software_version',
@@ -110,6 +111,7 @@ const special = (): Record<string, Partial<FormMember>> => ({
   scope: { ...boxes, choices: [...registrableScopes(), ...administratorScopes], typing: scopeTyping },
   token_endpoint_auth_method: { kind: 'select', choices: namesOf(clientAuthenticationMethods) },
   jwks: { kind: 'json' },
+  localized: { kind: 'json' },
   backchannel_client_notification_endpoint: { kind: 'address', most: 2000 },
   ...Object.fromEntries(certificateNameMembers.map((name) => [name, { kind: 'text', writing: 'ltr' } as const])),
 });
@@ -182,10 +184,15 @@ const rules: Record<string, z.ZodType> = {
   ...Object.fromEntries(Object.entries<Members[string]>(clientSettings).map(([name, one]) => [name, one.rule])),
   ...lifetimes,
   default_max_age: seconds(0, 999_999_999),
-  jwks: z
-    .unknown()
-    .refine((keys) => typeof keys !== 'string', rule('json'))
-    .pipe(metadataRules['jwks']!),
+  ...Object.fromEntries(
+    ['jwks', 'localized'].map((name) => [
+      name,
+      z
+        .unknown()
+        .refine((value) => typeof value !== 'string', rule('json'))
+        .pipe(metadataRules[name]!),
+    ]),
+  ),
 };
 
 /** The kind whose form an existing client has, if it is no client of OAuth. */

@@ -1,5 +1,5 @@
 // Looks up what an administrator reviews of clients: redirect hosts, similar names, and resources that other clients hold.
-import { redirectHost } from '../../../oauth/client-metadata.ts';
+import { type ClientMetadata, redirectHost } from '../../../oauth/client-metadata.ts';
 import type { HeldResource, KnownHost, LookAlike } from '../../../repositories/clients/client-review.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -35,13 +35,20 @@ export async function lookUpReviews(
   const described = clients.filter(({ origin }) => origin === 'document').map(({ clientId }) => clientId);
   const [hosts, lookAlikes, origins, heldResources, askers] = await Promise.all([
     clientReview.hosts(hostsOf(asked.flatMap(({ all }) => all))),
-    clientReview.lookAlikes(asked.map(({ clientId, metadata }) => ({ clientId, name: metadata.client_name }))),
+    clientReview.lookAlikes(
+      asked.flatMap(({ clientId, metadata }) => namesOf(metadata).map((name) => ({ clientId, name }))),
+    ),
     clientReview.origins(asked.map(({ clientId }) => clientId)),
     clientReview.heldResources(claims),
     clientDocuments.askers(described, shownAskers),
   ]);
   return { hosts: new Map(hosts.map((host) => [host.host, host])), lookAlikes, origins, heldResources, askers };
 }
+
+/** The names that users may see, each once. */
+const namesOf = ({ client_name: name, localized = {} }: ClientMetadata): string[] => [
+  ...new Set([name, ...Object.values(localized).map((texts) => texts.client_name)].filter((one) => one !== undefined)),
+];
 
 /** The resources that a client would additionally hold if an administrator enabled it or approved its change. */
 function claimsOf({ status, metadata, pendingMetadata }: Client): string[] {
