@@ -7,6 +7,7 @@ import { databaseLimits } from '../../src/database/deadline.ts';
 import { createStore } from '../../src/repositories/store.ts';
 import { identityHeaders } from '../../src/rules/sites/identity-headers.ts';
 import { proxyKinds } from '../../src/rules/sites/original-request.ts';
+import { setUpAuthenticator } from '../helpers/authenticator.ts';
 import { eventsOf } from '../helpers/events.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import {
@@ -21,7 +22,7 @@ import {
   type TestSite,
 } from '../helpers/protected-sites.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
-import { tokenRequest } from '../helpers/user-agent.ts';
+import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
 let service: TestService;
 let token: string;
@@ -482,6 +483,32 @@ describe('access that is lost', () => {
     expect(answer).toMatchObject({ status: 303, headers: { location: 'https://closed.example/' }, setCookie: [] });
   });
 
+  test('by a raised level is regained by the missing factor alone, and counts at the next request to each instance (federation 13, FR42)', async () => {
+    const raised = await createSite(service, token, 'raised.example');
+    const member = await service.createUser();
+    const hers = new SiteBrowser(service);
+    await hers.signIn(raised, member);
+    const elsewhere = new UserAgent(service);
+    await elsewhere.signIn(member);
+    const { app } = await setUpAuthenticator(elsewhere);
+    await service.database.sql('UPDATE authenticators SET last_step = last_step - 3 WHERE sub = $1', [member.sub]);
+    expect((await hers.ask(raised)).status).toBe(200);
+    const { body } = await call(`${service.issuer}/admin/api/clients/${raised.clientId}`, { token });
+    const level = { required_acr: 'urn:gatehouse:acr:mfa', version: body['version'] };
+    expect((await change(raised.clientId, level)).status).toBe(200);
+    for (const base of service.instances)
+      for (const kind of proxyKinds) expect(isDenied(await hers.ask(raised, { base, kind }))).toBe(true);
+    const fetched: [string, string][] = [['sec-fetch-mode', 'cors']];
+    expect(await hers.ask(raised, { headers: fetched })).toMatchObject({ status: 401, setCookie: [] });
+    const step = await hers.agent.follow(await hers.agent.get(redirectOf(await hers.ask(raised, { path: '/asked' }))!));
+    expect([step.body.includes('id="password"'), step.body.includes('id="code"')]).toEqual([false, true]);
+    const { pathname, search } = new URL((await hers.agent.submit(step, { code: app.code() })).location!);
+    expect((await hers.at(raised, pathname + search)).headers['location']).toBe('https://raised.example/asked');
+    service.ofRequests.length = 0;
+    for (const base of service.instances) expect((await hers.ask(raised, { base })).status).toBe(200);
+    expect(service.ofRequests).toEqual(['sites.find', 'sites.find']);
+  });
+
   test('is denied in a wrong network, without a redirect that would lead back (federation 7)', async () => {
     const inside = await createSite(service, token, 'inside.example');
     const hers = new SiteBrowser(service);
@@ -544,11 +571,49 @@ describe('the way back from the sign-in', () => {
     expect((await first.browser.at(site, first.path)).headers['location']).toBe('https://app.example/asked');
   });
 
-  test('is gone once: an answer that is sent again signs nobody in, and ends what it gave (security R14)', async () => {
+  test('that is repeated at once gives no second cookie, leaves the first, and leads to the asked address (security R15, R17)', async () => {
+    const asked = { status: 303, headers: { location: 'https://app.example/asked' } };
+    const { browser: hers, path } = await begun();
+    expect(await hers.at(site, path)).toMatchObject(asked);
+    expect(await hers.at(site, path)).toMatchObject({ ...asked, setCookie: [] });
+    expect((await hers.ask(site)).status).toBe(200);
+    // a proxy repeats a request at its other instance when an answer is lost
+    for (let round = 0; round < 5; round++) {
+      const { browser: of, path: at } = await begun();
+      const headers: [string, string][] = [
+        ['host', site.host],
+        ['x-gatehouse-proxy-secret', site.secret],
+        ['cookie', of.cookie(site.host)!],
+      ];
+      const answers = await Promise.all(service.instances.map((base) => raw(base, at, [...opensPage, ...headers])));
+      for (const answer of answers) expect(answer).toMatchObject(asked);
+      const cookies = answers.flatMap(({ setCookie }) => setCookie.map((line) => line.split(';')[0]!));
+      expect(cookies).toHaveLength(1);
+      expect((await ask(service, site, { cookie: cookies[0]! })).status).toBe(200);
+      // where the answer with the cookie is lost, the site begins anew, and the session of the service answers
+      expect((await begun(of)).path).toContain('/.gatehouse/callback?code=');
+    }
+    expect(await eventsOf(service, { type: 'code.replayed', clientId: site.clientId })).toEqual([]);
+  });
+
+  test('is gone after it: an answer that is sent again signs nobody in, ends what it gave, and has an event (security R14, R17, R101)', async () => {
     const { browser: hers, path } = await begun();
     await hers.at(site, path);
     expect((await hers.ask(site)).status).toBe(200);
+    await service.database.sql(`UPDATE authorization_codes SET redeemed_at = redeemed_at - interval '6 seconds'`);
     expect(isRefused(await hers.at(site, path))).toBe(true);
+    for (const base of service.instances) expect(isDenied(await hers.ask(site, { base }))).toBe(true);
+    const about = { client_id: site.clientId, actor: site.clientId, sub: user.sub, outcome: 'failure' };
+    expect(await eventsOf(service, { type: 'code.replayed', clientId: site.clientId })).toMatchObject([about]);
+    // a code of another client
+    const [mine, foreign] = [await begun(hers), await begun(hers, other)].map(
+      ({ path: at }) => new URLSearchParams(at.split('?')[1]),
+    );
+    mine!.set('code', foreign!.get('code')!);
+    expect(isRefused(await hers.at(site, `/.gatehouse/callback?${mine!.toString()}`))).toBe(true);
+    expect(await eventsOf(service, { type: 'code.misused', clientId: other.clientId })).toMatchObject([
+      { ...about, client_id: other.clientId },
+    ]);
   });
 
   test('is refused to a sender that is no proxy of the site, and at hosts that are not protected (federation 13)', async () => {

@@ -4,6 +4,7 @@ import { single } from '../../browser/cookies.ts';
 import { digest, randomSecret } from '../../crypto/secrets.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import { OAuthError } from '../../oauth/errors.ts';
+import { profileOf } from '../../oauth/fapi2.ts';
 import { codeChallenge } from '../../oauth/pkce.ts';
 import { text } from '../../oauth/text.ts';
 import { callbackOf, callbackPath, firstPageOf, signOutPath } from '../../rules/sites/addresses.ts';
@@ -14,6 +15,7 @@ import { jsonErrors, noStore } from '../../server/errors.ts';
 import { readParameters, singleValued } from '../../server/parameters.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../../tokens/opaque-token.ts';
+import { eventOfRefusedCode } from '../../tokens/refused-code.ts';
 import { z } from 'zod';
 import { clearCookie, setCookie, signInCookie, siteCookie } from './cookies.ts';
 import { cookieHash, createSiteLookup, type SiteLookupDependencies } from './proxies.ts';
@@ -27,6 +29,8 @@ const answered = z.object({ code: text(512).optional(), state: text(8192).option
 
 /** Seconds of the access token that comes with a code: no one holds it. */
 const unusedLifetime = 1;
+/** A site has no profile of its own. */
+const { retrySeconds } = profileOf({});
 
 interface SiteRoutesDependencies extends SiteLookupDependencies {
   config: SiteLookupDependencies['config'] & { issuer: string };
@@ -54,17 +58,20 @@ export async function siteEndpoints(app: FastifyInstance, options: SiteRoutesDep
     const { code = '', state = '', error } = readParameters(answered, singleValued(request.query));
     const browser = single(request, signInCookie) ?? '';
     const signIn = readState(secretBox, { host, clientId: site.clientId, browser }, state);
+    if (!signIn) return leave(reply, config.issuer + expiredPath);
     // a page has told the user why: the site begins anew, without an address that the answer names
-    if (signIn && error === 'access_denied') return leave(reply, firstPageOf(host));
-    const clientSession = signIn && (await redeem(site, host, code, signIn.verifier));
+    if (error === 'access_denied') return leave(reply, firstPageOf(host));
+    const asked = `https://${host}${signIn.target}`;
+    const redeemed = await redeem(request, site, host, code, signIn.verifier);
+    // the browser has the cookie of the first answer; if this answer was lost, the site begins anew
+    if (redeemed === 'repeated') return leave(reply, asked);
     const { token, hash } = newOpaqueToken('site_session');
-    const stored =
-      clientSession !== undefined && (await store.sites.insertSession(hash, clientSession, host, site.sessionLifetime));
-    if (!signIn || !stored) return leave(reply, config.issuer + expiredPath);
+    const stored = redeemed && (await store.sites.insertSession(hash, redeemed.id, host, site.sessionLifetime));
+    if (!stored) return leave(reply, config.issuer + expiredPath);
     uses.note('clients', site.clientId);
     // the other cookie stays: another window may be at its sign-in
     reply.header('set-cookie', setCookie(siteCookie, token));
-    return leave(reply, `https://${host}${signIn.target}`);
+    return leave(reply, asked);
   });
 
   app.get(signOutPath, async (request, reply) => {
@@ -82,8 +89,14 @@ export async function siteEndpoints(app: FastifyInstance, options: SiteRoutesDep
     return leave(reply, `${config.issuer}${signedOutPath}?${parameters.toString()}`);
   });
 
-  /** Redeems the code as a client does. @returns the client session; undefined if the code is not redeemed */
-  async function redeem({ clientId }: Site, host: string, code: string, verifier: string): Promise<string | undefined> {
+  /** Redeems the code as a client does. @returns the client session; `repeated` within seconds of the redemption; undefined if the code is not redeemed */
+  async function redeem(
+    request: FastifyRequest,
+    { clientId }: Site,
+    host: string,
+    code: string,
+    verifier: string,
+  ): Promise<{ id: string } | 'repeated' | undefined> {
     const codeHash = opaqueTokenHash('authorization_code', code);
     if (!codeHash) return undefined;
     const redeemed = await store.authorizationCodes.redeem({
@@ -99,12 +112,15 @@ export async function siteEndpoints(app: FastifyInstance, options: SiteRoutesDep
       handleBinding: 'none',
       proof: undefined,
       resource: undefined,
-      retrySeconds: 0,
+      retrySeconds,
       accessTokenLifetime: unusedLifetime,
       refreshTokenLifetime: unusedLifetime,
       refreshTokenAbsoluteLifetime: unusedLifetime,
     });
-    return 'failure' in redeemed ? undefined : redeemed.authorization.clientSessionId;
+    if (!('failure' in redeemed)) return { id: redeemed.authorization.clientSessionId };
+    const event = eventOfRefusedCode(redeemed);
+    if (event) await audit(request, { ...event, outcome: 'failure', actor: clientId });
+    return redeemed.failure === 'retried' ? 'repeated' : undefined;
   }
 }
 

@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import { single } from '../../browser/cookies.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
+import { preferredAcr } from '../../oauth/acr.ts';
 import { isWithin } from '../../rules/access/networks.ts';
 import { assertionHeader, identityOf } from '../../rules/sites/identity-headers.ts';
 import {
@@ -38,13 +39,16 @@ export function createVerdict(options: VerdictDependencies): Decide {
 
   async function allow(
     request: FastifyRequest,
-    { host }: OriginalRequest,
+    original: OriginalRequest,
     site: Site,
     session: SiteSession,
   ): Promise<Verdict> {
     // a wrong network cannot sign in anew: a redirect would lead here again
     if (site.networks.length > 0 && !isWithin(site.networks, clientAddress(request)))
       return refused('the browser is in no network of the site');
+    // the site may demand more since: the sign-in asks for what is missing
+    if (site.requiredAcr !== undefined && preferredAcr([site.requiredAcr], session.amr) === undefined)
+      return signIn(request, original, site);
     if (session.stale) await store.sessions.touch(session.id, config.lifetimes.sessionIdle);
     const { name } = session.claims;
     const user = {
@@ -56,7 +60,7 @@ export function createVerdict(options: VerdictDependencies): Decide {
     const allowed = identityOf(user, site.headers);
     if (site.headers.includes(assertionHeader))
       allowed[assertionHeader] = await tokens.siteAssertion({
-        host,
+        host: original.host,
         sub: session.subject,
         sid: session.sid,
         authTime: session.authTime,

@@ -12,6 +12,8 @@ export interface Site {
   /** In seconds; undefined for the end of the session. */
   sessionLifetime: number | undefined;
   networks: readonly string[];
+  /** The level that a sign-in must have reached. */
+  requiredAcr: string | undefined;
   /** The session of the presented cookie, whose user may use the site. */
   session: SiteSession | undefined;
 }
@@ -40,6 +42,7 @@ interface Row {
   open_paths: string[];
   session_lifetime: number | null;
   networks: string[];
+  required_acr: string | null;
   id: string | null;
   stale: boolean;
   sid: string;
@@ -63,7 +66,7 @@ const find = batchedSelect(
     host,
     tokenHash,
     idleLifetime,
-  ) => `SELECT c.client_id, c.client_secret_hash, c.headers, c.open_paths, c.session_lifetime, c.networks::text[] AS networks,
+  ) => `SELECT c.client_id, c.client_secret_hash, c.headers, c.open_paths, c.session_lifetime, c.networks::text[] AS networks, c.required_acr,
           s.id, s.used_at < now() - make_interval(secs => ${idleLifetime}::float8 / 20) AS stale, s.sid,
           date_part('epoch', cs.auth_time) AS auth_time, cs.amr, coalesce(cs.subject, cs.sub) AS subject,
           u.sub, u.username, u.email, u.email_verified, u.groups, u.claims
@@ -133,6 +136,7 @@ const toSite = (row: Row): Site => ({
   openPaths: row.open_paths,
   sessionLifetime: row.session_lifetime ?? undefined,
   networks: row.networks,
+  requiredAcr: row.required_acr ?? undefined,
   session:
     row.id === null
       ? undefined

@@ -2,11 +2,11 @@
 import { z } from 'zod';
 import { invalidGrant, invalidTarget } from '../../../oauth/errors.ts';
 import { codeChallenge, isCodeVerifier } from '../../../oauth/pkce.ts';
-import type { AuditEventType } from '../../../repositories/audit/audit-events.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { RedemptionFailure } from '../../../oauth/code-redemption.ts';
 import { repeated, text } from '../../../oauth/text.ts';
 import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
+import { eventOfRefusedCode } from '../../../tokens/refused-code.ts';
 import { withLifetimeOf } from '../../../tokens/token-issuer.ts';
 import { beyondDetails, bindingRefusals, type GrantType } from '../grant-type.ts';
 
@@ -29,13 +29,6 @@ const descriptions: Record<Exclude<RedemptionFailure, keyof typeof bindingRefusa
   resource: 'the authorization is not for this resource',
   replayed: 'the code was already used',
   retried: 'the code was already used',
-};
-
-/** The failures that the audit log records, beside the failure that invalidates a code. */
-const events: Partial<Record<RedemptionFailure, AuditEventType>> = {
-  replayed: 'code.replayed',
-  client: 'code.misused',
-  proof: 'dpop.replayed',
 };
 
 export function authorizationCodeGrant({
@@ -78,7 +71,7 @@ export function authorizationCodeGrant({
         const { nonce } = result.authorization;
         return { ...result, tokens: withLifetimeOf(result, tokens), nonce, refreshToken: tokens.refreshToken?.token };
       }
-      const { failure, sub, clientId, burned } = result;
+      const { failure } = result;
       const refusal =
         failure === 'unbound' || failure === 'proof'
           ? bindingRefusals[failure]()
@@ -87,9 +80,8 @@ export function authorizationCodeGrant({
             : failure === 'resource'
               ? invalidTarget(`${descriptions.resource}${repeated(resource ?? '')}`)
               : invalidGrant(descriptions[failure]);
-      const type = burned ? 'code.burned' : events[failure];
-      if (!type) return { refusal, isUnbound: failure === 'unbound' };
-      return { refusal, event: { type, clientId, sub, detail: { failure: burned ? failure : undefined } } };
+      const event = eventOfRefusedCode(result);
+      return event ? { refusal, event } : { refusal, isUnbound: failure === 'unbound' };
     },
   };
 }
