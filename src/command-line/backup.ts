@@ -83,7 +83,7 @@ async function checked(dump: DumpFacts, given: readonly string[] | undefined, pl
     '',
     'After the restore, and before the service starts on it, empty what was used or revoked since:',
     `  ${truncation};`,
-    'Users then sign in again. Passwords and second factors are as old as the dump.',
+    'Users then sign in again, and directories need new SCIM tokens. Passwords, second factors, secrets of clients, keys and rights are as old as the dump: docs/operator.md says what to do about each table.',
   ];
   return {
     text: lines.map(harmless).join('\n'),

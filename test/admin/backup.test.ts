@@ -25,8 +25,9 @@ import { emptiedAfterRestore, truncation } from '../../src/repositories/retentio
 import { runCommand } from '../helpers/command-line.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 import { eventsOf } from '../helpers/events.ts';
-import { obtainTokens } from '../helpers/grants.ts';
+import { adminToken, call, obtainTokens } from '../helpers/grants.ts';
 import { PostgresServer } from '../helpers/postgres-server.ts';
+import { type Directory, directoryOf, startDirectory } from '../helpers/scim.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
 
@@ -41,7 +42,12 @@ let server: PostgresServer;
 let service: TestService;
 let folder: string;
 let keyId: string;
+let token: string;
+let directory: Directory;
+/** The path of a sign-up link. */
+let signUp: string;
 const other = randomBytes(32).toString('base64url');
+const environment = { SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'id@harbour.example' };
 /** A shell without the database: `backup check` opens none. */
 const nowhere = 'postgresql://nobody@127.0.0.1:1/nothing';
 
@@ -53,10 +59,16 @@ beforeAll(async () => {
   server = await PostgresServer.create(join(folder, 'server'), bin);
   const database = databaseOf('gatehouse');
   await migrate(database.connection);
-  service = await startTestService({ database });
+  service = await startTestService({ database, environment });
   keyId = parseSecretKey(service.secretKey).id;
   await service.store.serviceSettings.write({ settings: { BASE_URL: service.issuer }, version: '0.1.0' });
   await obtainTokens(service, await service.createClient(), await service.createUser(), {}, new UserAgent(service));
+  token = await adminToken(service);
+  directory = await startDirectory(service, token, 'hr');
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+  const link = { name: 'Open', uses: 5, expires_at: tomorrow };
+  const made = await call(`${service.issuer}/admin/api/sign-up-links`, { token, body: link });
+  signUp = String(made.body['uri']).slice(service.issuer.length);
   for (const format of ['plain', 'custom', 'directory', 'tar'])
     execFileSync(join(bin, 'pg_dump'), [`--format=${format}`, `--file=${join(folder, format)}`, service.database.url]);
   writeFileSync(join(folder, 'plain.gz'), gzipSync(readFileSync(join(folder, 'plain'))));
@@ -218,11 +230,18 @@ test.runIf(isHere)(
   async () => {
     await server.sql('CREATE DATABASE restored', 'postgres');
     const restored = databaseOf('restored');
+    let later: TestService | undefined;
     try {
       execFileSync(join(bin!, 'pg_restore'), ['--no-owner', `--dbname=${restored.url}`, join(folder, 'custom')], {
         stdio: 'pipe',
       });
       expect(await restored.sql('SELECT FROM access_tokens')).not.toEqual([]);
+      // what ends after the dump
+      const tokens = `${service.issuer}/admin/api/scim-sources/hr/tokens`;
+      const [one] = (await call(tokens, { token })).body['tokens'] as { id: string }[];
+      expect((await call(`${tokens}/${one!.id}`, { token, method: 'DELETE' })).status).toBe(204);
+      expect((await directory.send('GET', '/Users')).status).toBe(401);
+      expect((await new UserAgent(service).get(signUp)).body).toContain('id="email"');
       await restored.sql(truncation);
       for (const table of [...emptiedAfterRestore, 'refresh_tokens', 'authorization_codes', 'session_clients'])
         expect(await restored.sql(`SELECT FROM ${table} LIMIT 1`), table).toEqual([]);
@@ -230,8 +249,19 @@ test.runIf(isHere)(
       expect(await restored.sql('SELECT FROM grants')).toHaveLength(
         (await service.database.sql('SELECT FROM grants')).length,
       );
+      later = await startTestService({ database: restored, secretKey: service.secretKey, environment });
+      const again = directoryOf(`${later.issuer}/scim/v2/hr`, 'hr', directory.token);
+      expect((await again.send('GET', '/Users')).status).toBe(401);
+      expect((await new UserAgent(later).get(signUp)).body).not.toContain('id="email"');
+      // the source is there, and gets a new token
+      const renewed = await call(`${later.issuer}/admin/api/scim-sources/hr/tokens`, {
+        method: 'POST',
+        token: await adminToken(later),
+      });
+      const anew = directoryOf(`${later.issuer}/scim/v2/hr`, 'hr', String(renewed.body['token']));
+      expect((await anew.send('GET', '/Users')).status).toBe(200);
     } finally {
-      await restored.drop();
+      await (later ? later.stop() : restored.drop());
     }
   },
 );
