@@ -35,6 +35,11 @@ const mails = async () => / Email ((?:(?! Email ).)*) Last cleanup /.exec(texts(
 
 test('the overview does not call the first clean-up of a new instance late (decisions section 7)', async () => {
   expect(texts(await agent.get('/admin'))).toContain('Last cleanup Not yet');
+  // it has not run while no instance was running
+  await service.database.sql("UPDATE clean_up SET finished_at = now() - interval '1 day'");
+  const page = texts(await agent.get('/admin'));
+  expect(page).toMatch(/Last cleanup (?!Not yet)/);
+  expect(page).not.toContain('Cleanup of expired data is overdue');
 });
 
 test('a client that an administrator creates as disabled does not wait for approval, and is not deleted (decisions section 2)', async () => {

@@ -135,8 +135,11 @@ function healthOf(
     database,
     connections: pool.connections(),
     keys: { uri: '/admin/keys', late: isLate(rotation, rotationLateAfter), ...(rotation && { next: rotation }) },
-    // a job that has never finished counts as late some time after the start of this instance
-    cleanUp: { late: isLate(finishedAt ?? started, lateAfter), ...(finishedAt && { at: finishedAt }) },
+    // a job that has not finished since this instance started counts as late some time after the start
+    cleanUp: {
+      late: isLate(finishedAt && finishedAt > started ? finishedAt : started, lateAfter),
+      ...(finishedAt && { at: finishedAt }),
+    },
     mails: {
       waiting: mails.waiting,
       ...(mails.since && { since: mails.since }),
