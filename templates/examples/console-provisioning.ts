@@ -35,7 +35,13 @@ export const consoleProvisioningExamples: Examples<ConsoleProvisioningPages> = {
         baseUrl: 'https://harbour.example/scim/v2/of/the/whole/service',
         state: 'held',
         leave: 'disable',
-        groups: ['Hafenmeisterei', 'Lotsen'],
+        groups: [
+          { name: 'Hafenmeisterei' },
+          {
+            name: 'Lotsen',
+            failure: 'the application does not show who is in the group: it was not written, so that no member is lost',
+          },
+        ],
         counts: { active: 1200, creating: 12, leaving: 340, waiting: 352, failing: 2 },
         createdAt: since,
         reviewedAt: since,

@@ -1,6 +1,7 @@
 // Provisioning targets: which accounts an application gets, when nothing is sent, and what a hostile or absent application can do.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { attemptLimits } from '../../src/domain/provisioning/target-client.ts';
+import { openConsole } from '../helpers/console.ts';
 import { adminToken, eventually, withoutLimits } from '../helpers/grants.ts';
 import { eventsOf } from '../helpers/events.ts';
 import { mailsIn } from '../helpers/mail-server.ts';
@@ -30,6 +31,18 @@ const accountsAt = ({ app }: MadeTarget): Resource[] => [...applications.of(app)
 const accountOf = (target: MadeTarget, sub: string): Resource | undefined =>
   accountsAt(target).find((one) => one['externalId'] === sub);
 const operationsOf = ({ body }: ScimRequest) => body['Operations'] as { op: string; path: string; value: unknown }[];
+const hidden = 'the application does not show who is in the group: it was not written, so that no member is lost';
+const failureOfGroup = async (target: MadeTarget, name: string) => {
+  const [row] = await service.database.sql<{ last_failure: string | null }>(
+    'SELECT last_failure FROM provisioned_groups WHERE target_id = $1 AND name = $2',
+    [target.id, name],
+  );
+  return row?.last_failure;
+};
+const group = (target: MadeTarget, name: string) =>
+  [...applications.of(target.app, 'Groups').values()].find((one) => one['displayName'] === name);
+const membersOf = (one: Resource | undefined) =>
+  ((one?.['members'] ?? []) as { value: string }[]).map(({ value }) => value);
 const summaryOf = async (target: MadeTarget, sub: string) =>
   (await provisioning.accounts(target)).find((one) => one.sub === sub)!;
 
@@ -509,11 +522,6 @@ describe('a hostile or absent application', () => {
 });
 
 describe('groups', () => {
-  const group = (target: MadeTarget, name: string) =>
-    [...applications.of(target.app, 'Groups').values()].find((one) => one['displayName'] === name);
-  const membersOf = (one: Resource | undefined) =>
-    ((one?.['members'] ?? []) as { value: string }[]).map(({ value }) => value);
-
   test('a group has its members with an account, in portions of 100, and follows renames, leavers and its end (federation 8, FR38)', async () => {
     const target = await provisioning.newTarget({ users: 1 });
     await service.database.sql(
@@ -560,6 +568,17 @@ describe('groups', () => {
     await api(`${target.at}/reconcile`, 'POST', {});
     await provisioning.settled(target);
     expect(membersOf(group(target, target.group))).toHaveLength(2);
+  });
+
+  test('a group that is gone when it is renamed is made anew with all its members (federation 8)', async () => {
+    const target = await provisioning.newTarget({ users: 3 });
+    await api(target.at, 'PATCH', { groups: [target.group] });
+    await provisioning.settled(target);
+    applications.of(target.app, 'Groups').clear();
+    const name = `anew of ${target.app}`;
+    await api(`/groups/${encodeURIComponent(target.group)}`, 'PATCH', { name });
+    await provisioning.settled(target);
+    expect(membersOf(group(target, name))).toHaveLength(3);
   });
 });
 
@@ -708,26 +727,63 @@ describe('an application without PATCH', () => {
     };
     expect(groups.get('crew')).toEqual(written);
 
-    const failureOfGroup = async () => {
-      const rows = await service.database.sql<{ last_failure: string | null }>(
-        'SELECT last_failure FROM provisioned_groups WHERE target_id = $1',
-        [target.id],
-      );
-      return rows[0]?.last_failure;
-    };
+    const failure = () => failureOfGroup(target, name);
     show = () => ({});
     await join(second);
-    await eventually(failureOfGroup, (failure) => failure === 'the answer does not show the members of the group');
+    await eventually(failure, (said) => said === hidden);
     expect(groups.get('crew')).toEqual(written);
     show = () => ({ description: 'x'.repeat(1 << 20) });
     await provisioning.pausesEnd(target);
-    await eventually(failureOfGroup, (failure) => failure === 'the answer is too long');
+    await eventually(failure, (said) => said === 'the answer is too long');
     expect((await provisioning.shown(target)).state).toBe('active');
     await changeUser(third, { claims: { name: 'Third' } });
     await eventually(
       async () => accountOf(target, third),
       (account) => account?.['displayName'] === 'Third',
     );
+  });
+
+  test('a group that was there before is neither filled nor renamed while the application hides its members, and one that the service made is (RFC 7643 2.4, federation 8)', async () => {
+    const target = await provisioning.newTarget({ users: 1 });
+    const { app } = target;
+    const [sub] = target.subs as [string];
+    applications.withoutPatch.set(app, 501);
+    const groups = applications.of(app, 'Groups');
+    const [before, own] = [`before of ${app}`, `own of ${app}`];
+    const crew = { id: 'crew', displayName: before, members: [{ value: 'stranger' }] };
+    groups.set('crew', crew);
+    let hides = true;
+    applications.answers.set(app, ({ method, collection, id }, response) => {
+      if (!hides || method !== 'GET' || collection !== 'Groups' || id === undefined) return undefined;
+      return applications.send(response, 200, { ...groups.get(id)!, members: undefined });
+    });
+    for (const name of [before, own]) await api('/groups', 'POST', { name });
+    await api(target.at, 'PATCH', { groups: [before, own] });
+    await provisioning.settled(target);
+    const renamed = `renamed of ${app}`;
+    await api(`/groups/${encodeURIComponent(before)}`, 'PATCH', { name: renamed });
+    await eventually(
+      () => failureOfGroup(target, renamed),
+      (said) => typeof said === 'string' || groups.get('crew') !== crew,
+    );
+    expect(await failureOfGroup(target, renamed)).toBe(hidden);
+    for (const name of [renamed, own]) await api(`/groups/${encodeURIComponent(name)}/members`, 'POST', { add: [sub] });
+    const { id } = accountOf(target, sub)!;
+    await eventually(
+      () => failureOfGroup(target, own),
+      (said) => typeof said === 'string' || group(target, own)?.['members'] !== undefined,
+    );
+    expect(group(target, own)!['members']).toEqual([{ value: id }]);
+    expect(groups.get('crew')).toEqual(crew);
+    // the page of the target says why
+    const page = `/admin/provisioning-targets/${target.id}`;
+    const console = await openConsole(service, await service.createUser({ admin: true }), page);
+    expect(console.page.body).toContain(hidden);
+    hides = false;
+    await provisioning.pausesEnd(target);
+    await provisioning.settled(target);
+    expect(groups.get('crew')).toMatchObject({ displayName: renamed, members: [{ value: 'stranger' }, { value: id }] });
+    expect((await console.agent.get(page)).body).not.toContain(hidden);
   });
 
   test('a part of a name that the application does not have is removed without an empty name (RFC 7643 2.5)', async () => {

@@ -173,7 +173,7 @@ export function createTargetClients({ secretBox, exchange, stopped }: TargetClie
       collection: Collection,
       id: string,
       operations: readonly PatchOperation[],
-      hasMembers: boolean,
+      mayHide: boolean,
       again = true,
     ): Promise<number | undefined> {
       const uri = uriOf(collection, id);
@@ -182,12 +182,15 @@ export function createTargetClients({ secretBox, exchange, stopped }: TargetClie
       const found = read.status === 200 ? foundIn(objectIn(read.body)) : undefined;
       if (!found) throw refused(read);
       // it would lose those that it does not show
-      if (hasMembers && !showsMembers(found.values))
-        throw new RequestRefused('the answer does not show the members of the group', read.status);
+      if (collection === 'Groups' && !mayHide && !showsMembers(found.values))
+        throw new RequestRefused(
+          'the application does not show who is in the group: it was not written, so that no member is lost',
+          read.status,
+        );
       const whole = withChanges(found.values, operations, collection === 'Users' ? userSchema : groupSchema);
       const answer = await sendToOne('PUT', uri, whole, read.headers.etag);
       if (isGone(answer)) return undefined;
-      if (answer.status === 412 && again) return replace(collection, id, operations, hasMembers, false);
+      if (answer.status === 412 && again) return replace(collection, id, operations, mayHide, false);
       if (!isGood(answer)) throw refused(answer);
       return answer.status;
     }
@@ -222,18 +225,18 @@ export function createTargetClients({ secretBox, exchange, stopped }: TargetClie
       },
       /**
        * Undefined for a resource that is gone. A target without PATCH gets the whole resource (RFC 7644 3.5.1).
-       * @param hasMembers whether it is a group that got members
+       * @param mayHide whether it is a group that has no member, so that its answer need not show any
        */
       async patch(
         collection: Collection,
         id: string,
         operations: readonly PatchOperation[],
-        hasMembers = false,
+        mayHide = false,
       ): Promise<number | undefined> {
-        if (hasPatch() === false) return replace(collection, id, operations, hasMembers);
+        if (hasPatch() === false) return replace(collection, id, operations, mayHide);
         const answer = await sendToOne('PATCH', uriOf(collection, id), patchOf(operations));
         if (isGood(answer)) return answer.status;
-        if (!(hasPatch() ?? (await learnPatch(answer)))) return replace(collection, id, operations, hasMembers);
+        if (!(hasPatch() ?? (await learnPatch(answer)))) return replace(collection, id, operations, mayHide);
         if (isGone(answer)) return undefined;
         throw refused(answer);
       },

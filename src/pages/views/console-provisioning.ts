@@ -10,7 +10,8 @@ export interface ConsoleProvisioningPages {
       baseUrl: string;
       state: 'active' | 'held' | 'failing' | 'disabled';
       leave: 'disable' | 'delete' | 'nothing';
-      groups: string[];
+      /** Each with why it was not brought up to date, if it was not. */
+      groups: { name: string; failure?: string }[];
       counts: Record<'active' | 'creating' | 'leaving' | 'waiting' | 'failing', number>;
       createdAt: Date;
       /** When all users were last compared. */

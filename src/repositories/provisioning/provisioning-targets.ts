@@ -31,6 +31,8 @@ export interface Run {
   failingSince: Date | undefined;
   retryAt: Date | undefined;
   lastFailure: string | undefined;
+  /** Why a group was not brought up to date, by its name. */
+  groupFailures: Readonly<Record<string, string>>;
 }
 
 const table = entityTable(provisioningTargets);
@@ -92,7 +94,9 @@ const forgive = statement(
 );
 const find = statement(
   'provisioning_runs.find',
-  'SELECT held, reviewed_at, failing_since, retry_at, last_failure FROM provisioning_runs WHERE target_id = $1',
+  `SELECT held, reviewed_at, failing_since, retry_at, last_failure,
+          (SELECT jsonb_object_agg(g.name, g.last_failure) FROM provisioned_groups g WHERE g.target_id = $1 AND g.last_failure IS NOT NULL) AS of_groups
+     FROM provisioning_runs WHERE target_id = $1`,
 );
 const lock = statement('provisioning_runs.lock', 'SELECT held FROM provisioning_runs WHERE target_id = $1 FOR UPDATE');
 const leaving = `SELECT FROM provisioned_users p WHERE p.target_id = t.id AND p.waiting AND NOT p.wanted AND p.state = 'active' AND NOT p.approved`;
@@ -204,6 +208,7 @@ export function provisioningTargetsRepository(sql: Sql) {
         failing_since: Date | null;
         retry_at: Date | null;
         last_failure: string | null;
+        of_groups: Record<string, string> | null;
       }>(find, [id]);
       return (
         row && {
@@ -212,6 +217,7 @@ export function provisioningTargetsRepository(sql: Sql) {
           failingSince: row.failing_since ?? undefined,
           retryAt: row.retry_at ?? undefined,
           lastFailure: row.last_failure ?? undefined,
+          groupFailures: row.of_groups ?? {},
         }
       );
     },

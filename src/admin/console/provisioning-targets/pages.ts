@@ -66,7 +66,10 @@ export const provisioningTargetPages = entityPages(provisioningTargets, provisio
           baseUrl,
           state,
           leave,
-          groups: [...groups],
+          groups: groups.map((name) => ({
+            name,
+            ...(run && Object.hasOwn(run.groupFailures, name) && { failure: run.groupFailures[name]! }),
+          })),
           counts,
           createdAt,
           ...(run && { reviewedAt: run.reviewedAt }),
