@@ -14,7 +14,8 @@ DECLARE
   departed text[];
 BEGIN
   FOR changed IN
-    SELECT sub, b.status = 'enabled' AND a.status = 'disabled' AS is_disabled, b.status <> a.status AS has_other_status, b.admin <> a.admin AS changes_power,
+    SELECT sub, b.status = 'enabled' AND a.status = 'disabled' AS is_disabled, b.status <> a.status AS has_other_status, a.status = 'enabled' AS is_enabled,
+           b.admin <> a.admin AS changes_power,
            b.sub = a.sub AND b.password_hash IS DISTINCT FROM a.password_hash AND NOT is_rehash AS has_other_password,
            b.sub = a.sub AND (b.email IS DISTINCT FROM a.email OR b.email_verified > a.email_verified) AS has_other_address
       FROM before b FULL JOIN after a USING (sub)
@@ -23,8 +24,11 @@ BEGIN
      ORDER BY sub
   LOOP
     IF changed.has_other_status THEN
-      -- a source of SCIM enables only users whom it disabled itself, and notes that after its change
-      UPDATE scim_users SET disabled = false WHERE sub = changed.sub AND disabled;
+      PERFORM decide_status(changed.sub);
+      IF changed.is_enabled THEN
+        -- an administrator keeps a user whom the source deleted: the account is not deleted later, also not once it is disabled again
+        UPDATE scim_users SET kept = true WHERE sub = changed.sub AND deleted_at IS NOT NULL AND NOT kept;
+      END IF;
     END IF;
     IF changed.is_disabled OR changed.changes_power THEN
       DELETE FROM sessions WHERE sub = changed.sub;

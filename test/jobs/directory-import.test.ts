@@ -168,22 +168,34 @@ withServer('an import', () => {
     await service.store.users.update((await userOf('moved'))!.sub, { status: 'enabled' });
   });
 
-  test('does not enable a returning user whom an administrator had enabled, and then disabled (federation F58, FR37)', async () => {
-    server.add(personEntry('left'));
+  test('does not enable a returning user whom an administrator has disabled since, whatever the administrator did before (federation F58, FR37)', async () => {
+    const uids = ['left', 'locked', 'returned'];
+    server.add(uids.map((uid) => personEntry(uid)).join(''));
     await runImport();
-    server.modify(
-      `dn: ${dnOf('left')}\nchangetype: modrdn\nnewrdn: uid=left\ndeleteoldrdn: 0\nnewsuperior: ou=former,${base}\n\n`,
-    );
-    expect(await runImport()).toMatchObject({ counts: { disabled: 1 } });
-    const { sub } = (await userOf('left'))!;
-    await service.store.users.update(sub, { status: 'enabled' });
+    /** Moves the entry of a user away, or back. */
+    const move = (uid: string, [from, to]: readonly [string, string]) =>
+      server.modify(
+        `dn: uid=${uid},ou=${from},${base}\nchangetype: modrdn\nnewrdn: uid=${uid}\ndeleteoldrdn: 0\nnewsuperior: ou=${to},${base}\n\n`,
+      );
+    for (const uid of uids) move(uid, ['people', 'former']);
+    expect(await runImport()).toMatchObject({ counts: { disabled: 3 } });
+    const set = async (uid: string, status: string) => {
+      const address = `${service.issuer}/admin/api/users/${(await userOf(uid))!.sub}`;
+      expect((await call(address, { token, method: 'PATCH', body: { status } })).status).toBe(200);
+    };
+    // with an import between the two decisions, and without
+    await set('left', 'enabled');
     await runImport();
-    await service.store.users.update(sub, { status: 'disabled' });
-    server.modify(
-      `dn: uid=left,ou=former,${base}\nchangetype: modrdn\nnewrdn: uid=left\ndeleteoldrdn: 0\nnewsuperior: ou=people,${base}\n\n`,
+    for (const status of ['disabled', 'enabled', 'disabled']) await set('left', status);
+    // the import has disabled this one already
+    await set('locked', 'disabled');
+    const { sub } = (await userOf('locked'))!;
+    expect((await eventsOf(service, { type: 'user.disabled', sub })).map(({ actor }) => actor)).toEqual(
+      expect.arrayContaining(['connection:ldap', expect.not.stringMatching('connection:ldap')]),
     );
-    expect(await runImport(true)).toMatchObject({ counts: { enabled: 0 } });
-    expect(await statusOf('left')).toBe('disabled');
+    for (const uid of uids) move(uid, ['former', 'people']);
+    expect(await runImport(true)).toMatchObject({ counts: { enabled: 1 } });
+    expect(await Promise.all(uids.map(statusOf))).toEqual(['disabled', 'disabled', 'enabled']);
   });
 
   test('makes no users of aliases and referrals (federation F52, FR1)', async () => {

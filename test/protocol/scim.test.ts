@@ -1,5 +1,6 @@
 // SCIM 2.0: a directory writes its users and groups here, and reaches nothing else (RFC 7643, RFC 7644).
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { deleteGoneUsers } from '../../src/domain/scim/gone-users.ts';
 import { adminToken, call, obtainTokens, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { eventsOf } from '../helpers/events.ts';
 import { ask, createSite, SiteBrowser, siteCookieOf } from '../helpers/protected-sites.ts';
@@ -381,6 +382,56 @@ describe('users', () => {
     const other = await deleting.user({ userName: 'really-gone' });
     await deleting.send('DELETE', `/Users/${other.id}`);
     expect((await api(`/users/${other.id}`)).status).toBe(404);
+  });
+
+  test('a user whom the source deleted and an administrator kept is kept, also when an administrator disables the user months later (federation 8)', async () => {
+    const nightly = async () => {
+      await service.database.sql(`UPDATE scim_users SET deleted_at = deleted_at - interval '100 days'`);
+      await deleteGoneUsers(service.store);
+    };
+    const statusOf = async (sub: string) => (await api(`/users/${sub}`)).body['status'];
+    const set = async (sub: string, status: string) =>
+      expect((await api(`/users/${sub}`, 'PATCH', { status })).status).toBe(200);
+    const kept = await x1.user({ userName: 'kept', externalId: 'e-kept' });
+    const left = await x1.user({ userName: 'left' });
+    for (const { id } of [kept, left]) expect((await x1.send('DELETE', `/Users/${id}`)).status).toBe(204);
+    await set(kept.id, 'enabled');
+    // an administrator who locks a user keeps nothing
+    await set(left.id, 'disabled');
+    await nightly();
+    expect([await statusOf(kept.id), await statusOf(left.id)]).toEqual(['enabled', undefined]);
+    await set(kept.id, 'disabled');
+    await nightly();
+    expect(await statusOf(kept.id)).toBe('disabled');
+    // once the source has the user back, it may delete the user again
+    await x1.user({ userName: 'kept', externalId: 'e-kept' });
+    await set(kept.id, 'enabled');
+    expect((await x1.send('DELETE', `/Users/${kept.id}`)).status).toBe(204);
+    await nightly();
+    expect(await statusOf(kept.id)).toBeUndefined();
+  });
+
+  test('an administrator who disables a user whom the source has disabled is heard: the source does not enable the user (federation 8, FR37)', async () => {
+    const { id } = await x1.user({ userName: 'locked', active: false });
+    const lock = () => api(`/users/${id}`, 'PATCH', { status: 'disabled' });
+    const disabled = async () =>
+      (await eventsOf(service, { type: 'user.disabled', sub: id })).map(({ actor, detail }) => [actor, detail]);
+    expect(await disabled()).toHaveLength(1);
+    const { headers } = await x1.send('GET', `/Users/${id}`);
+    expect(await lock()).toMatchObject({ status: 200, body: { status: 'disabled' } });
+    const detail = { members: ['status'], status: 'disabled' };
+    expect(await disabled()).toEqual(expect.arrayContaining([[expect.not.stringMatching('scim:x1'), detail]]));
+    expect(await disabled()).toHaveLength(2);
+    // a second time it is no decision
+    await lock();
+    expect(await disabled()).toHaveLength(2);
+    const on = await x1.patch(`/Users/${id}`, { op: 'replace', path: 'active', value: true });
+    expect([on.status, on.body['active']]).toEqual([200, false]);
+    // for the source the user is as before
+    expect((await x1.send('GET', `/Users/${id}`)).headers.get('etag')).toBe(headers.get('etag'));
+    const put = { schemas: [userSchema], userName: 'locked', active: true };
+    expect((await x1.send('PUT', `/Users/${id}`, put)).body['active']).toBe(false);
+    expect((await api(`/users/${id}`)).body).toMatchObject({ status: 'disabled' });
   });
 
   test('versions are compared before a change, and an unchanged resource is not sent again (RFC 7644 3.14)', async () => {

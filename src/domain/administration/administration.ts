@@ -22,6 +22,7 @@ import { invitationChanges, invite, type InvitationDelivery } from './invitation
 import { refuseTaken } from './taken-texts.ts';
 import { givesPower, requireDecidedLinks } from './power.ts';
 import { importUsers } from './user-import.ts';
+import { decided } from './user-status.ts';
 import type { Client, ClientChange, ClientStatus, NewClient } from '../../repositories/clients/clients.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import type { SecondFactor } from '../../repositories/second-factors/second-factors.ts';
@@ -177,7 +178,7 @@ export function createAdministration(store: Store) {
         const user = found(await users.update(sub, { ...change, claims }), 'user');
         await keepUnique(repositories, sub, checked);
         await keepAnAdministrator(repositories, before);
-        const event = userEvent(before, user);
+        const event = userEvent(await decided(repositories, before, change), user);
         return [{ user, changed: event !== undefined }, event];
       }).catch((error: unknown) => refuseTaken(store, error, change, sub)),
     deleteUser: (by: Actor, sub: string): Promise<void> =>

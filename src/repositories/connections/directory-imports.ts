@@ -129,6 +129,10 @@ const seen = statement(
   'directory_entries.seen',
   'SELECT subject, digest, present, disabled FROM directory_entries WHERE connection_id = $1',
 );
+const isDisabled = statement(
+  'directory_entries.is_disabled',
+  'SELECT disabled FROM directory_entries WHERE connection_id = $1 AND subject = $2',
+);
 const note = statement(
   'directory_entries.note',
   `INSERT INTO directory_entries (connection_id, subject, digest, present, disabled) VALUES ($1, $2, $3, $4, $5)
@@ -178,6 +182,10 @@ export function directoryImportsRepository(sql: Sql) {
     async seen(id: string): Promise<Map<string, SeenEntry>> {
       const rows = await sql.query<SeenEntry & { subject: string }>(seen, [id]);
       return new Map(rows.map(({ subject, ...entry }) => [subject, entry]));
+    },
+    /** In a transaction that holds the user's row: whether the import disabled the user, and no administrator decided since. */
+    async isDisabled(id: string, subject: string): Promise<boolean> {
+      return (await sql.query<{ disabled: boolean }>(isDisabled, [id, subject]))[0]?.disabled ?? false;
     },
     async note(id: string, subject: string, { digest, present, disabled }: SeenEntry): Promise<void> {
       await sql.query(note, [id, subject, digest, present, disabled]);

@@ -77,7 +77,7 @@ const insert = statement(
 );
 const update = statement(
   'scim_users.update',
-  `UPDATE scim_users SET external_id = $3, user_name = $4, resource = $5, deleted_at = NULL, version = version + 1,
+  `UPDATE scim_users SET external_id = $3, user_name = $4, resource = $5, deleted_at = NULL, kept = false, version = version + 1,
      updated_at = date_trunc('milliseconds', clock_timestamp())
     WHERE source_id = $1 AND sub = $2`,
 );
@@ -96,11 +96,11 @@ const touchGroups = statement(
       SELECT o.id FROM scim_groups o JOIN group_memberships m ON m.group_name = o.name AND m.source = 'scim:' || o.source_id
        WHERE o.source_id = $1 AND m.sub = $2 ORDER BY o.id FOR UPDATE OF o))`,
 );
-// made by the source, and deleted by it long ago
+// made by the source, deleted by it long ago, and not enabled by an administrator since
 const due = statement(
   'scim_users.due',
   `SELECT s.sub FROM scim_users s JOIN users u ON u.sub = s.sub
-    WHERE s.deleted_at < now() - make_interval(days => $1) AND NOT s.adopted AND u.status = 'disabled' AND NOT u.admin
+    WHERE s.deleted_at < now() - make_interval(days => $1) AND NOT s.adopted AND NOT s.kept AND u.status = 'disabled' AND NOT u.admin
     ORDER BY s.deleted_at LIMIT 100`,
 );
 

@@ -139,6 +139,7 @@ const update = statement(
      updated_at = now()
    WHERE sub = $1 RETURNING *`,
 );
+const decideStatus = statement('users.decide_status', 'SELECT decide_status($1) AS decided');
 const setPassword = statement(
   'users.set_password',
   'UPDATE users SET password_hash = $2, updated_at = now() WHERE sub = $1 RETURNING sub',
@@ -278,6 +279,10 @@ export function usersRepository(sql: Sql) {
           change.confirmedBy !== undefined,
         ]),
       ),
+    /** In a transaction that holds the user's row: no source that disabled the user enables the user again; false if there was none. */
+    async decideStatus(sub: string): Promise<boolean> {
+      return (await sql.query<{ decided: boolean }>(decideStatus, [sub]))[0]!.decided;
+    },
     /** In a transaction: sets the password and ends all sessions of the user but `keepSession`; false for an unknown user. */
     async setPassword(sub: string, passwordHash: string, keepSession?: string): Promise<boolean> {
       if ((await sql.query(setPassword, [sub, passwordHash])).length === 0) return false;

@@ -134,12 +134,6 @@ export function createDirectoryImports(options: DirectoryImportOptions) {
     };
     if (isHeld(leaving.length, enabled.length, approved))
       return { state: 'held', counts: { found: present.size, disabled: leaving.length }, full: false };
-    // an administrator has enabled a user who is gone: if an administrator disables the user again, no later import enables the user
-    for (const { subject } of enabled) {
-      const before = seen.get(subject);
-      if (before?.disabled && present.get(subject) !== true)
-        await store.directoryImports.note(id, subject, { ...before, disabled: false });
-    }
     const known = new Set(linked.map(({ subject }) => subject));
     let done = 0;
     for (const identity of identities) {
@@ -175,17 +169,18 @@ export function createDirectoryImports(options: DirectoryImportOptions) {
     await store.directoryImports.note(id, identity.subject, entry);
   }
 
-  /** Enables a user whom an import disabled. A user whom an administrator disabled stays disabled. */
+  /** Enables a user whom an import disabled. A user whom an administrator disabled stays disabled, also if the import did so before. */
   async function enable({ id }: Connection, { subject }: VerifiedIdentity, counts: ImportCounts): Promise<void> {
     const isEnabled = await store.transaction(async ({ linkedIdentities, users, auditEvents, directoryImports }) => {
       const link = await linkedIdentities.find({ connectionId: id, issuer: id, subject });
       const user = link && (await users.lock(link.sub));
-      if (user?.status === 'disabled') {
+      const isOurs = user?.status === 'disabled' && (await directoryImports.isDisabled(id, subject));
+      if (isOurs) {
         const after = (await users.update(user.sub, { status: 'enabled' }))!;
         await auditEvents.insert({ ...userEvent(user, after)!, outcome: 'success', actor: `connection:${id}` });
       }
       await directoryImports.note(id, subject, { digest: Buffer.alloc(0), present: true, disabled: false });
-      return user?.status === 'disabled';
+      return isOurs;
     });
     if (isEnabled) counts.enabled++;
   }
