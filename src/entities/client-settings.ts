@@ -4,7 +4,7 @@ import { acr, groupName } from '../rules/users/administration.ts';
 import { isWebUri } from '../oauth/redirect-uri.ts';
 import { rule } from '../oauth/refusals.ts';
 import { accessRules } from '../rules/access/access.ts';
-import { isNetwork } from '../rules/access/networks.ts';
+import { isNetwork, plainNetwork } from '../rules/access/networks.ts';
 import { type ClaimRule, claimRulesShape } from '../rules/claims/claim-rules.ts';
 import { claimRuleList } from './claim-rules.ts';
 import { siteSettings } from './protected-site.ts';
@@ -109,7 +109,7 @@ const accessSettings = {
   networks: member(
     'The networks (CIDR) from which browsers and clients may act; empty for all.',
     z
-      .array(z.string().trim().refine(isNetwork, rule('network')))
+      .array(z.string().trim().overwrite(plainNetwork).refine(isNetwork, rule('network')))
       .max(maxNetworks, rule('entries', { most: String(maxNetworks) })),
     {
       start: [],

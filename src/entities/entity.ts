@@ -1,5 +1,6 @@
 // Defines an entity: a noun that administrators manage, declared once by its table and its members, and what follows from that.
 import { z } from 'zod';
+import { rule } from '../oauth/refusals.ts';
 import type { Field, FieldKind, RuleList } from './field.ts';
 import type { Permission } from './permission.ts';
 
@@ -189,24 +190,30 @@ export const keyOf = ({ key = 'id' }: Entity, one: object): string =>
 export type Input = Record<string, unknown>;
 
 /** The schema of a new entity. */
-export const newShape = (of: Entity): z.ZodObject => z.strictObject(inputsOf(of.members, true));
+export const newShape = (of: Entity): z.ZodObject => z.strictObject(inputsOf(of.members, true, pathNames(of)));
 
 /** The schema of a change: a member that is not given stays, and null removes a member without a default. */
 export const changeShape = (of: Entity): z.ZodObject =>
   z.strictObject({
-    ...inputsOf(of.members, false),
+    ...inputsOf(of.members, false, pathNames(of)),
     ...(of.versioned && {
       version: z.int().optional().describe('The version that the change is for: a newer one is a conflict.'),
     }),
   });
 
-/** The rules of members in a request that makes or changes one. */
-export const inputsOf = (members: Members, isNew: boolean): Record<string, z.ZodType> =>
+/** The members that name one in an address, where a program would take `.` and `..` for a folder. */
+const pathNames = ({ key, called, find }: Entity): string[] =>
+  [key, find?.includes(`${called} = `) ? called : undefined].filter((name) => name !== undefined);
+const isNoFolder = (value: unknown) => value !== '.' && value !== '..';
+
+/** The rules of members in a request that makes or changes one. @param named those that name one in an address */
+export const inputsOf = (members: Members, isNew: boolean, named: readonly string[] = []): Record<string, z.ZodType> =>
   Object.fromEntries(
     Object.entries(members)
       .filter(([, { fixed }]) => isNew || !fixed)
-      .map(([name, { says, rule, required, fixed, start, secret }]) => {
-        const removable = required || fixed || start !== undefined ? rule : rule.nullable();
+      .map(([name, { says, rule: own, required, fixed, start, secret }]) => {
+        const checked = named.includes(name) ? own.refine(isNoFolder, rule('dots')) : own;
+        const removable = required || fixed || start !== undefined ? checked : checked.nullable();
         // a command reads a secret from standard input, and no option has it
         const meta = { ...(says && { description: says }), ...(secret && { writeOnly: true }) };
         return [name, (required && isNew ? removable : removable.optional()).meta(meta)];

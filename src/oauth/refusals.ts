@@ -269,6 +269,7 @@ const storedRules = {
   'webhook.unwanted': 'the webhook does not get events of this type',
   'webhook.no-event': 'there is no event with this id',
   'group.exists': 'a group with this name already exists',
+  'group.guarded': 'REQUIRE_SECOND_FACTOR_GROUPS names this group: name the new one there, too, before you rename it',
   'group.large':
     'the group has more than {most} members: rename or delete it with the command line, which does so in steps',
   'trusted-issuer.taken': 'a trusted issuer with this name or this issuer already exists',

@@ -171,3 +171,28 @@ test('the pages of a group and of its member name the source of each membership 
   expect(tags((await agent.get(`/admin/users/${user.sub}`)).body)).toEqual(['Manual', 'corporate', 'corporate']);
   expect(tags((await agent.get('/admin/groups/by hand')).body)).toEqual(['Manual', 'corporate']);
 });
+
+test('a guarded group is renamed only to another guarded one: its members would lose the second factor (federation FR7)', async () => {
+  const vault = await service.createUser({ groups: ['vault'] });
+  const refused = await send('/admin/groups/vault/edit', { name: 'cellar' });
+  expect(refused.status).toBe(400);
+  expect(refused.body).toContain('REQUIRE_SECOND_FACTOR_GROUPS names this group');
+  const token = await adminToken(service);
+  const byApi = await call(`${service.issuer}/admin/api/groups/vault`, {
+    token,
+    method: 'PATCH',
+    body: { name: 'cellar' },
+  });
+  expect([byApi.status, byApi.body['error_description']]).toEqual([
+    409,
+    'REQUIRE_SECOND_FACTOR_GROUPS names this group: name the new one there, too, before you rename it',
+  ]);
+  const rename = (groups: string) =>
+    runCommand(service, ['group', 'rename', 'vault', 'cellar'], {
+      environment: { REQUIRE_SECOND_FACTOR_GROUPS: groups },
+    });
+  expect((await rename('vault')).code).toBe(1);
+  expect(await groupsOf(vault.sub)).toEqual(['vault']);
+  expect((await rename('vault,cellar')).code).toBe(0);
+  expect(await groupsOf(vault.sub)).toEqual(['cellar']);
+});

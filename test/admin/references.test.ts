@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tokenTypes } from '../../src/oauth/token-exchange.ts';
 import { jwtBearerGrant, tokenExchangeGrant } from '../../src/oauth/registrable-values.ts';
+import { newShape } from '../../src/entities/entity.ts';
+import { declaredEntities } from '../helpers/entities.ts';
 import { eventsOf } from '../helpers/events.ts';
 import { exchange, made } from '../helpers/exchange.ts';
 import { adminToken, call, obtainTokens, withoutLimits } from '../helpers/grants.ts';
@@ -198,4 +200,22 @@ test('a connection does not get the id of a deleted one that a client names: the
   ]);
   await made(service, token, `clients/${clientId}`, { connections: [] }, 'PATCH');
   expect((await again()).status).toBe(201);
+});
+
+test('no noun that an address names is called . or .., which programs take for folders (pages, groups)', async () => {
+  const members = { claims: ['nickname'] };
+  for (const name of ['.', '..']) {
+    const answer = await api('scopes', 'POST', { name, ...members });
+    expect([answer.status, answer.body['error_description']]).toEqual([
+      400,
+      expect.stringContaining('name must not be'),
+    ]);
+    const named = (await declaredEntities()).flatMap((of) => {
+      const key = of.key ?? (of.find?.includes(`${of.called} = `) ? of.called : undefined);
+      return key !== undefined && key in of.members && newShape(of).shape[key]!.safeParse(name).success
+        ? [of.table]
+        : [];
+    });
+    expect(named).toEqual([]);
+  }
 });

@@ -112,6 +112,8 @@ export function groupChanges(store: Store) {
           await record(repositories, by, { type: 'group.changed', detail });
           return { moved: 0, changed: true };
         });
+      // its members would lose the second factor that the setting demands, and others could make members
+      if (guarded.includes(name) && !guarded.includes(to)) throw conflict(refusal('group.guarded', 'name'));
       const names = { group_before: name, group: to };
       const moved = await emptied(by, name, gradual, {
         async begin(repositories, first) {

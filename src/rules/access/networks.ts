@@ -43,6 +43,22 @@ function networkOf(text: string): (Bits & { beside: bigint }) | undefined {
 /** Whether a text is a network, such as 192.0.2.0/24, or one address. */
 export const isNetwork = (text: string): boolean => networkOf(text) !== undefined;
 
+function plainText(address: string, { length, value }: Bits): string {
+  if (length === 32) return address;
+  // PostgreSQL writes the last part of these as an address of IPv4
+  if (value >> 16n > 0n && value >> 32n === 0n)
+    return `::${[24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 255n).join('.')}`;
+  return new URL(`http://[${address}]/`).hostname.slice(1, -1);
+}
+
+/** A network as PostgreSQL writes it, so that one that is stored equals the one that was given; a text that is none as it is. */
+export function plainNetwork(text: string): string {
+  const network = networkOf(text);
+  if (!network) return text;
+  const [address = ''] = text.split('/');
+  return `${plainText(address, network)}/${network.length - Number(network.beside)}`;
+}
+
 /** Whether an address is in one of the networks. @param address undefined if it is unknown: it is in no network */
 export function isWithin(networks: readonly string[], address: string | undefined): boolean {
   const bits = address === undefined ? undefined : bitsOf(address);

@@ -273,6 +273,28 @@ test('what was deleted without its files and made anew by hand belongs to no fil
   expect(refused.stderr).toMatch(/exists, and no file made it: adopt: true at the top of the file takes it over\.\n$/);
 });
 
+test('networks that a file writes in another way than PostgreSQL are the same networks: applied again, the file changes nothing (federation FR45)', async () => {
+  const networks = [
+    '10.0.0.1',
+    '2001:DB8:0:0::/32',
+    '2001:db8:0:1:1:1:1:1',
+    '1:0:0:2:0:0:0:3',
+    '::',
+    '::/0',
+    '::1',
+    '::1.2.3.4',
+    '::1:0/112',
+  ];
+  const head = 'apiVersion: gatehouse/v1\nname: networks\n';
+  const file = fileOf(
+    `clients:\n  networked:\n    client_name: Networked\n    grant_types: [client_credentials]\n    networks: ${JSON.stringify(networks)}\n    client_secret: generate\n`,
+    head,
+  );
+  expect(await run(service, 'apply', file)).toMatchObject({ code: 0, stderr: '' });
+  expect(await run(service, 'plan', file)).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
+  await run(service, 'apply', fileOf('', head), '--prune');
+});
+
 test('an export names a variable of its own for each secret, also where names differ only in characters that no variable has (federation 10)', async () => {
   for (const id of ['like-it', 'like.it'])
     await api(service, 'POST', 'clients', { client_id: id, grant_types: ['client_credentials'] });
