@@ -7,6 +7,8 @@ import { join, resolve } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../src/config.ts';
+import { originPaths } from '../../src/protocol/protocol.ts';
+import { webfingerPath } from '../../src/protocol/webfinger/routes.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const chart = join(root, 'deploy/helm/gatehouse');
@@ -85,6 +87,26 @@ test('the full values make each part, and the least ones what a service needs (d
   // one replica needs no budget, which would stop every drain
   const [deployment] = resources('least-values.yaml').filter(({ kind }) => kind === 'Deployment');
   expect(deployment!.spec).toMatchObject({ replicas: 2 });
+});
+
+test('with a path and a port in the issuer the ingress has the host alone, and each address of the service at the origin (delivery 4, RFC 8414 3.1, RFC 9728 3.1)', () => {
+  const issuer = ['--set', 'issuer=https://id.example.com:8443/auth'];
+  const { stdout } = template(join(chart, 'ci', 'full-values.yaml'), ...issuer);
+  const ingress = parseAllDocuments(stdout)
+    .map((document) => document.toJS() as Resource)
+    .find(({ kind }) => kind === 'Ingress')!;
+  const { rules, tls } = ingress.spec as unknown as {
+    rules: { host: string; http: { paths: { path: string; pathType: string }[] } }[];
+    tls: { hosts: string[] }[];
+  };
+  expect([rules[0]!.host, ...tls[0]!.hosts]).toEqual(['id.example.com', 'id.example.com']);
+  const leads = (address: string) =>
+    rules[0]!.http.paths.some(({ path, pathType }) =>
+      pathType === 'Exact' ? address === path : address === path || address.startsWith(`${path}/`),
+    );
+  const addresses = ['/auth/login', '/auth/.well-known/openid-configuration', webfingerPath, ...originPaths('/auth')];
+  expect(addresses.filter((address) => !leads(address))).toEqual([]);
+  expect(leads('/')).toBe(false);
 });
 
 test.each(files)(
