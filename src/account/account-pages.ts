@@ -96,8 +96,9 @@ export function createAccountPages(
       action: string,
       fields: S,
       submit: (own: AccountSession, typed: z.infer<S>, request: FastifyRequest, reply: FastifyReply) => Answer,
+      options: RouteShorthandOptions = {},
     ): void {
-      app.post(action, async (request, reply) => {
+      app.post(action, options, async (request, reply) => {
         const { csrf } = readParameters(antiForgery, request.body);
         const typed = readParameters(fields, request.body);
         const present = await sessions.find(request, reply);

@@ -4,7 +4,7 @@ import { createAdministration } from '../domain/administration/administration.ts
 import type { AppearanceService } from '../domain/appearance/appearance.ts';
 import { servePages } from '../pages/page-response.ts';
 import type { PageRenderer } from '../pages/renderer.ts';
-import { allowLongForm } from '../server/parameters.ts';
+import { allowLongForm, usualParameters } from '../server/parameters.ts';
 import { type DependenciesOf, registerAll } from '../server/register-all.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
 import { publicDocumentEndpoint } from './api/public-document.ts';
@@ -151,7 +151,8 @@ export async function adminPages(
   const console = createConsole({ ...services, operationContext });
   const imports = createImports(operationContext, app.log);
   app.addHook('onClose', () => imports.stop());
-  app.addHook('preValidation', async (request) => allowLongForm(request.body));
+  // the form of a client has a field for each member
+  app.addHook('preValidation', async (request) => allowLongForm(request.body, 2 * usualParameters));
   app.addHook('preHandler', console.restoreSecrets);
   await registerAll(app, [...pages, ...entityPlugins], { ...services, console, imports, operationContext });
 }

@@ -5,7 +5,7 @@ import { languageTag } from '../oauth/language-tag.ts';
 import { isLegible } from '../oauth/legible.ts';
 import { rule } from '../oauth/refusals.ts';
 import { text } from '../oauth/text.ts';
-import type { Schema } from '../rules/details/schema.ts';
+import { maxDepth, type Schema } from '../rules/details/schema.ts';
 import { acr } from '../rules/users/administration.ts';
 import { entity, type EntityOf, member } from './entity.ts';
 import { distinct, entriesOf } from './exchange-policies.ts';
@@ -14,6 +14,8 @@ import { textByLanguage } from './field.ts';
 const maxSentence = 300;
 /** Of the schema as JSON. */
 const maxSchema = 16_384;
+/** Characters of the shortest member in JSON, with its comma: "a":1, */
+const shortest = 6;
 
 const sentence = z
   .string(rule('string'))
@@ -45,6 +47,8 @@ export const authorizationDetailsTypes = entity({
       {
         required: true,
         trust: true,
+        // a level of a schema is one of its properties, too; of one level more the rule says what is wrong
+        holds: { depth: 2 * (maxDepth + 1), members: Math.ceil(maxSchema / shortest) },
         // the administration has checked it
         convert: { read: (given: Record<string, unknown>): Schema => given, show: (schema: Schema) => schema },
         form: { kind: 'json', lines: 12 },

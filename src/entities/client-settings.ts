@@ -5,7 +5,7 @@ import { isWebUri } from '../oauth/redirect-uri.ts';
 import { rule } from '../oauth/refusals.ts';
 import { accessRules } from '../rules/access/access.ts';
 import { isNetwork, plainNetwork } from '../rules/access/networks.ts';
-import { type ClaimRule, claimRulesShape } from '../rules/claims/claim-rules.ts';
+import { type ClaimRule, claimRulesHold, claimRulesShape } from '../rules/claims/claim-rules.ts';
 import { claimRuleList } from './claim-rules.ts';
 import { siteSettings } from './protected-site.ts';
 import { samlSettings } from './saml-application.ts';
@@ -162,6 +162,7 @@ const useSettings = {
     {
       start: [],
       json: true,
+      holds: claimRulesHold,
       form: claimRuleList,
       convert: {
         read: (rules: readonly ClaimRule[]) => rules,

@@ -45,7 +45,14 @@ export const connectedServers = entity({
         .array(client)
         .max(maxClients, rule('entries', { most: String(maxClients) }))
         .refine((all) => distinct(all.map((one) => one.client)), rule('clients-twice')),
-      { required: true, json: true, trust: true, option: 'client', form: { kind: 'json', lines: 8 } },
+      {
+        required: true,
+        json: true,
+        holds: { depth: 3, members: maxClients * Object.keys(client.shape).length },
+        trust: true,
+        option: 'client',
+        form: { kind: 'json', lines: 8 },
+      },
     ),
     resources: member(
       'The resources of the server that an ID-JAG may name; without one an ID-JAG names none.',

@@ -12,6 +12,9 @@ import type { Field, Typing } from './field.ts';
 /** Providers that need fewer settings, or more checks, than others of their kind. */
 export const presets = ['google', 'microsoft', 'apple', 'github'] as const;
 
+const maxClaims = 50;
+const maxGroupRules = 500;
+
 export const connectionId = z
   .string()
   .regex(/^[a-z][a-z0-9-]{1,39}$/)
@@ -165,15 +168,23 @@ export const connections = entity({
       z.boolean(),
       { start: false, group: 'accounts', form: 'check' },
     ),
-    claim_rules: member('The claims that the connection sets.', z.array(connectionClaimRule).max(50), {
+    claim_rules: member('The claims that the connection sets.', z.array(connectionClaimRule).max(maxClaims), {
       start: [],
       json: true,
+      holds: { depth: 2, members: maxClaims * Object.keys(connectionClaimRule.shape).length },
       form: connectionClaimRules,
     }),
     group_rules: member(
       'The groups that the connection assigns; on the command line value = group, prefix* = group, dn:DN = group for one entry of a directory, or * = prefix*.',
-      z.array(groupRule).max(500),
-      { start: [], json: true, option: 'group-rule', form: groupRules },
+      z.array(groupRule).max(maxGroupRules),
+      {
+        start: [],
+        json: true,
+        // a value, and its group
+        holds: { depth: 2, members: maxGroupRules * 2 },
+        option: 'group-rule',
+        form: groupRules,
+      },
     ),
     default_groups: member('Groups of all users who sign in with it.', z.array(groupName).max(50), {
       start: [],

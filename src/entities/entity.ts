@@ -1,5 +1,6 @@
 // Defines an entity: a noun that administrators manage, declared once by its table and its members, and what follows from that.
 import { z } from 'zod';
+import { type JsonLimits, usualJson } from '../oauth/json-text.ts';
 import { rule } from '../oauth/refusals.ts';
 import type { Field, FieldKind, RuleList } from './field.ts';
 import type { Permission } from './permission.ts';
@@ -35,6 +36,8 @@ export interface Member {
   option?: string;
   /** Its column, if that has another name. */
   column?: string;
+  /** The levels and the members of objects that its value can have in JSON, if they are many. */
+  holds?: JsonLimits;
   /** A list whose column is jsonb. */
   json?: true;
   /** It is sealed at rest in the column NAME_encrypted, since the time in NAME_since. It is written, and never shown (security R29). */
@@ -200,6 +203,17 @@ export const changeShape = (of: Entity): z.ZodObject =>
       version: z.int().optional().describe('The version that the change is for: a newer one is a conflict.'),
     }),
   });
+
+/** The limits of a JSON body with these members: the usual ones, and what the members declare. Undefined if none declares more. */
+export function jsonLimitsOf(members: Members): JsonLimits | undefined {
+  const large = Object.values(members).flatMap(({ holds }) => holds ?? []);
+  if (large.length === 0) return undefined;
+  return {
+    // the body is a level of its own
+    depth: Math.max(usualJson.depth, ...large.map(({ depth }) => 1 + depth)),
+    members: large.reduce((sum, { members: more }) => sum + more, usualJson.members),
+  };
+}
 
 /** The members that name one in an address, where a program would take `.` and `..` for a folder. */
 const pathNames = ({ key, called, find }: Entity): string[] =>

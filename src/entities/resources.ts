@@ -15,6 +15,8 @@ import { type Typing, words } from './field.ts';
 /** Characters; a token request with a longer resource would be of no use to most clients. */
 const maxUri = 512;
 const maxScopes = 100;
+/** Languages in which every scope can be described: more than the pages have. */
+const describedIn = 20;
 const ofTokens = 'It says how tokens are made.';
 const maxLifetime = 366 * 86_400; // seconds
 
@@ -98,6 +100,7 @@ export const resources = entity({
       {
         start: {},
         convert: byValue,
+        holds: { depth: 3, members: maxScopes * (Object.keys(scope.shape).length + describedIn) },
         option: 'scope',
         form: { kind: 'lines', lines: 5, writing: 'auto', typing: scopeLines },
         list: (scopes: z.infer<typeof scope>[]) => scopes.map(({ value }) => value).join(' '),

@@ -107,6 +107,7 @@ export const trustedIssuers = entity({
       {
         start: [],
         json: true,
+        holds: { depth: 2, members: maxLinks * Object.keys(link.shape).length },
         trust: true,
         option: 'link',
         form: { kind: 'lines', lines: 4, writing: 'ltr', typing: linkLines },

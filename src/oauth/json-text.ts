@@ -15,25 +15,6 @@ export function countMembers(value: unknown): number {
   return count;
 }
 
-/**
- * Whether every name in a JSON text is unique in its object (RFC 8259 4: else "the behavior of software that receives such
- * an object is unpredictable"). Each member of the text has one colon outside strings: a value with fewer members than
- * colons has lost one.
- * @param value the result of JSON.parse
- */
-export function hasUniqueNames(text: string, value: unknown): boolean {
-  let colons = 0;
-  let quoted = false;
-  for (let index = 0; index < text.length; index++) {
-    const character = text[index];
-    // a valid text has backslashes only in strings
-    if (character === '\\') index++;
-    else if (character === '"') quoted = !quoted;
-    else if (character === ':' && !quoted) colons++;
-  }
-  return colons === countMembers(value);
-}
-
 /** Levels of nesting, and members of all objects together. */
 export interface JsonLimits {
   depth: number;
@@ -41,35 +22,69 @@ export interface JsonLimits {
 }
 
 /**
+ * Measures a valid JSON text in one pass, before it is parsed: each member has one colon outside strings. So a body that is refused for its
+ * size costs neither the time nor the memory of its values.
+ */
+function measured(text: string): JsonLimits {
+  let [depth, level, members] = [0, 0, 0];
+  let quoted = false;
+  for (let index = 0; index < text.length; index++) {
+    const character = text[index];
+    // a valid text has backslashes only in strings
+    if (character === '\\') index++;
+    else if (character === '"') quoted = !quoted;
+    else if (quoted) continue;
+    else if (character === ':') members++;
+    else if (character === '{' || character === '[') depth = Math.max(depth, ++level);
+    else if (character === '}' || character === ']') level--;
+  }
+  return { depth, members };
+}
+
+/**
+ * Whether every name in a JSON text is unique in its object (RFC 8259 4: else "the behavior of software that receives such
+ * an object is unpredictable"). A value with fewer members than its text has lost one.
+ * @param value the result of JSON.parse
+ */
+export const hasUniqueNames = (text: string, value: unknown): boolean => measured(text).members === countMembers(value);
+
+/** The limits of a body whose address declares no others (security R103). */
+export const usualJson: JsonLimits = { depth: 16, members: 256 };
+
+/**
  * Parses a JSON text (security R48, R103).
  * @param what names the text in a refusal, such as 'the body'
  * @throws OAuthError invalid_request
  */
 export function parseJson(text: string, limits: JsonLimits, what: string): unknown {
+  const { depth, members } = measured(text);
+  if (depth > limits.depth) throw invalidRequest(`${what} is nested deeper than ${limits.depth} levels`);
+  if (members > limits.members) throw invalidRequest(`${what} has more than ${limits.members} members`);
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     throw invalidRequest(`${what} is not JSON`);
   }
-  check(value, 1, limits, what);
-  if (countMembers(value) > limits.members) throw invalidRequest(`${what} has more than ${limits.members} members`);
-  if (!hasUniqueNames(text, value)) throw invalidRequest(`${what} contains an object with a repeated member`);
+  if (checked(value, what) !== members) throw invalidRequest(`${what} contains an object with a repeated member`);
   checkNumbers(text, what);
   return value;
 }
 
 const reserved = ['__proto__', 'constructor', 'prototype']; // (security R88)
 
-function check(value: unknown, depth: number, limits: JsonLimits, what: string): void {
+/** Checks the texts of a value and of all that is in it, and returns the members of its objects. */
+function checked(value: unknown, what: string): number {
   if (typeof value === 'string') checkText(value, what);
-  if (typeof value !== 'object' || value === null) return;
-  if (depth > limits.depth) throw invalidRequest(`${what} is nested deeper than ${limits.depth} levels`);
+  if (typeof value !== 'object' || value === null) return 0;
+  if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + checked(one, what), 0);
+  let members = 0;
   for (const [name, member] of Object.entries(value)) {
     if (reserved.includes(name)) throw invalidRequest(`${what} has a member named ${name}, which is a reserved name`);
     checkText(name, what);
-    check(member, depth + 1, limits, what);
+    members += 1 + checked(member, what);
   }
+  return members;
 }
 
 /** Refuses a number that JavaScript cannot keep: one beyond its range, or with digits beyond its precision. */

@@ -1,10 +1,14 @@
 // Prepares the fields for values of attributes, and reads what a form sent; the console and the account pages share them.
 import { isDeepStrictEqual } from 'node:util';
 import { type AttributeFaults, type AttributeValues, checkValues } from '../domain/users/attributes.ts';
-import { type Attribute, textOfAttribute } from '../rules/claims/attributes.ts';
+import { type Attribute, maxAttributes, textOfAttribute } from '../rules/claims/attributes.ts';
+import { usualParameters } from '../server/parameters.ts';
 import type { AttributeField } from './views/attribute-field.ts';
 
 type Typed = Readonly<Record<string, string | undefined>>;
+
+/** The most fields of a form that has attributes beside its own fields. */
+export const fieldsWithAttributes = usualParameters + maxAttributes;
 
 const fieldOf = (name: string) => `attribute.${name}`;
 

@@ -1,11 +1,11 @@
 // Parses the bodies of requests: each plugin chooses its content types, and the service refuses every other type with 415.
 import { parse } from 'node:querystring';
 import formbody from '@fastify/formbody';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import { invalidRequest, OAuthError } from '../oauth/errors.ts';
-import { type JsonLimits, parseJson } from '../oauth/json-text.ts';
+import { type JsonLimits, parseJson, usualJson } from '../oauth/json-text.ts';
 import { sendsFile } from './file-upload.ts';
-import { isPercentEncoded } from './parameters.ts';
+import { allowLongForm, isPercentEncoded } from './parameters.ts';
 
 /** Only application/x-www-form-urlencoded (RFC 6749 3.2, security R106), and forms with a file at addresses that take one. */
 export async function onlyForms(app: FastifyInstance): Promise<void> {
@@ -35,21 +35,33 @@ export async function addFormParser(app: FastifyInstance): Promise<void> {
   });
 }
 
-/** Only application/json, bounded in depth and size, without reserved or repeated names (security R48, R103). */
-export function onlyJson(app: FastifyInstance): void {
+/** Declares that the form of a route can have more fields than other requests have parameters. */
+export const longForm = (most: number): Pick<RouteShorthandOptions, 'preValidation'> => ({
+  preValidation: async ({ body }) => allowLongForm(body, most),
+});
+
+/**
+ * Only application/json, bounded in depth and size, without reserved or repeated names (security R48, R103).
+ * @param declared the limits that the route of a request declares, if it has its own
+ */
+export function onlyJson(app: FastifyInstance, declared?: (request: FastifyRequest) => JsonLimits | undefined): void {
   app.removeAllContentTypeParsers();
-  addJsonParser(app, { depth: 16, members: 256 });
+  addJsonParser(app, (request) => declared?.(request) ?? usualJson);
 }
 
 /**
  * Adds the parser of application/json. An empty body counts as no body, since many programs send a content type without one.
- * @param limits levels of nesting, and members of all objects together
+ * @param limits levels of nesting, and members of all objects together, of every request or of this one
  */
-export function addJsonParser(app: FastifyInstance, limits: JsonLimits): void {
-  app.addContentTypeParser(/^application\/json *(;.*)?$/i, { parseAs: 'string' }, (_request, body, done) => {
+export function addJsonParser(
+  app: FastifyInstance,
+  limits: JsonLimits | ((request: FastifyRequest) => JsonLimits),
+): void {
+  app.addContentTypeParser(/^application\/json *(;.*)?$/i, { parseAs: 'string' }, (request, body, done) => {
     if (body === '') return done(null, undefined);
     try {
-      done(null, parseJson(body as string, limits, 'the body'));
+      const most = typeof limits === 'function' ? limits(request) : limits;
+      done(null, parseJson(body as string, most, 'the body'));
     } catch (error) {
       done(error as Error, undefined);
     }

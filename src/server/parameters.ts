@@ -37,13 +37,13 @@ export function isPercentEncoded(encoded: string): boolean {
   }
 }
 
-const maxParameters = 64; // (security R103)
-const maxOfLongForms = 128;
-const longForms = new WeakSet<object>();
+/** The most of a request whose address declares no others (security R103). */
+export const usualParameters = 64;
+const longForms = new WeakMap<object, number>();
 
-/** Lets a form have more parameters than other requests: that of a client has a field for each member. */
-export function allowLongForm(body: unknown): void {
-  if (typeof body === 'object' && body !== null) longForms.add(body);
+/** Lets a form have more parameters than other requests: as many as it has fields. */
+export function allowLongForm(body: unknown, most: number): void {
+  if (typeof body === 'object' && body !== null) longForms.set(body, most);
 }
 
 /**
@@ -77,7 +77,7 @@ type Read = { [readAs]?: { of: object; read: Record<string, string> } };
 function readOnce(input: object): Record<string, string> {
   const values: Record<string, string> = {};
   const names = Object.keys(input);
-  const most = longForms.has(input) ? maxOfLongForms : maxParameters;
+  const most = longForms.get(input) ?? usualParameters;
   if (names.length > most) throw invalidRequest(`more than ${most} parameters`);
   for (const name of names) {
     const value = (input as Record<string, unknown>)[name];

@@ -1,6 +1,7 @@
 // GET /account/profile and its form let users change the claims that the setting allows, and no others.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { obtainTokens, userinfo } from '../helpers/grants.ts';
+import { filledForm, openConsole } from '../helpers/console.ts';
+import { adminToken, call, obtainTokens, userinfo } from '../helpers/grants.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
 
@@ -205,4 +206,35 @@ test("the page shows only the service's own messages after an operation (securit
   const agent = await signedIn(await service.createUser());
   for (const done of ['<b>', 'unknown', '__proto__', 'constructor'])
     expect((await agent.get(`/account/security?done=${encodeURIComponent(done)}`)).body).not.toContain('role="status"');
+});
+
+test('a form with the most attributes that users can change is saved as it is shown (federation 7, security R103)', async () => {
+  const token = await adminToken(service);
+  const names = Array.from({ length: 100 }, (_, index) => `detail_${index}`);
+  for (const name of names) {
+    const body = { name, type: 'string', label: { en: name }, person: 'write' };
+    expect((await call(`${service.issuer}/admin/api/attributes`, { token, body })).status).toBe(201);
+  }
+  const user = await service.createUser({ claims });
+  const agent = await signedIn(user);
+  const fields = fieldsOf(await agent.get(editPath));
+  for (const name of names) fields[`attribute.${name}`] = `value of ${name}`;
+  const saved = await agent.post(editPath, fields);
+  expect(saved, saved.body).toMatchObject({ status: 303, location: `${service.issuer}${path}?done=profile-saved` });
+  expect(await claimsOf(user)).toMatchObject({ detail_0: 'value of detail_0', detail_99: 'value of detail_99' });
+  const more = Object.fromEntries(Array.from({ length: 165 }, (_, index) => [`field${index}`, 'x']));
+  const refused = await agent.post(editPath, { ...fields, ...more });
+  expect(refused.status).toBe(400);
+  expect(service.logs.some(({ description }) => description === 'more than 164 parameters')).toBe(true);
+
+  // an administrator sees the same fields beside those of the user
+  const root = await service.createUser({ username: 'root', admin: true });
+  const admin = await openConsole(service, root);
+  const edit = `/admin/users/${user.sub}/edit`;
+  const page = await admin.agent.get(edit);
+  const typed = filledForm(page);
+  expect(Object.keys(typed).length).toBeGreaterThan(100);
+  const done = await admin.agent.post(edit, { ...typed, 'attribute.detail_1': 'changed' });
+  expect(done.status, done.body).toBe(303);
+  expect(await claimsOf(user)).toMatchObject({ detail_1: 'changed' });
 });

@@ -47,7 +47,7 @@ export function filledForm(page: Page): Record<string, string> {
       .replaceAll('&quot;', '"')
       .replaceAll('&#39;', "'")
       .replaceAll('&amp;', '&');
-  const main = page.body.slice(page.body.search(/<form class="(edit|card)"/));
+  const main = page.body.slice(page.body.search(/<form class="(edit|card|person)"/));
   for (const [tag] of main.matchAll(/<input [^>]*>/g)) {
     const attribute = (name: string) => new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1];
     const isBox = /type="(checkbox|radio)"/.test(tag);

@@ -17,11 +17,12 @@ import {
 } from '../../rules/users/own-profile.ts';
 import { createAdministration } from '../../domain/administration/administration.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
-import { attributeFields, readAttributeForm } from '../../pages/attribute-fields.ts';
+import { attributeFields, fieldsWithAttributes, readAttributeForm } from '../../pages/attribute-fields.ts';
 import type { AttributeField } from '../../pages/views/attribute-field.ts';
 import { legible } from '../../pages/claim-text.ts';
 import { unlessConflict } from '../../pages/refused-operations.ts';
 import type { Attribute } from '../../rules/claims/attributes.ts';
+import { longForm } from '../../server/form-body.ts';
 import { singleValued } from '../../server/parameters.ts';
 import { languages } from './languages.ts';
 import { profileView, seenBy } from './view.ts';
@@ -79,31 +80,37 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
     return show(own);
   });
 
-  account.form(app, editPath, shape, async (own, { version, ...others }, request, reply) => {
-    const { user } = own.session;
-    const typed = others as Record<string, string | undefined>;
-    const owned = await ownedOf(store, user);
-    const { change, faults } = readOwnProfile(typed, editableFor(owned), user.claims);
-    const definitions = (await writable()).filter(isWritableBeside(owned));
-    // the user may set what is writable, and nothing else (federation F64)
-    const values = singleValued(request.body);
-    const { change: attributes, faults: attributeFaults } = readAttributeForm(definitions, values, user.claims);
-    const whole = { ...values, ...typed };
-    if (Object.keys(faults).length + Object.keys(attributeFaults).length > 0)
-      return show(own, { typed: whole, faults, attributeFaults });
-    if (Object.keys(change).length + Object.keys(attributes).length === 0) return pages.redirect(reply, path);
-    // the form must not overwrite a concurrent change by another actor
-    if (version !== versionOf(own.session)) return show(own, { typed: whole, problem: 'changed' });
-    const saved = await unlessConflict(
-      administration.changeUser(own.by, user.sub, { claims: change, ...(definitions.length > 0 && { attributes }) }),
-    );
-    if (saved === 'conflict') {
-      const unique = definitions.filter((one) => one.unique && Object.hasOwn(attributes, one.name));
-      const shared = Object.fromEntries(unique.map(({ name }) => [name, 'taken' as const]));
-      return show(own, { typed: whole, attributeFaults: shared });
-    }
-    return own.done(path, 'profile-saved');
-  });
+  account.form(
+    app,
+    editPath,
+    shape,
+    async (own, { version, ...others }, request, reply) => {
+      const { user } = own.session;
+      const typed = others as Record<string, string | undefined>;
+      const owned = await ownedOf(store, user);
+      const { change, faults } = readOwnProfile(typed, editableFor(owned), user.claims);
+      const definitions = (await writable()).filter(isWritableBeside(owned));
+      // the user may set what is writable, and nothing else (federation F64)
+      const values = singleValued(request.body);
+      const { change: attributes, faults: attributeFaults } = readAttributeForm(definitions, values, user.claims);
+      const whole = { ...values, ...typed };
+      if (Object.keys(faults).length + Object.keys(attributeFaults).length > 0)
+        return show(own, { typed: whole, faults, attributeFaults });
+      if (Object.keys(change).length + Object.keys(attributes).length === 0) return pages.redirect(reply, path);
+      // the form must not overwrite a concurrent change by another actor
+      if (version !== versionOf(own.session)) return show(own, { typed: whole, problem: 'changed' });
+      const saved = await unlessConflict(
+        administration.changeUser(own.by, user.sub, { claims: change, ...(definitions.length > 0 && { attributes }) }),
+      );
+      if (saved === 'conflict') {
+        const unique = definitions.filter((one) => one.unique && Object.hasOwn(attributes, one.name));
+        const shared = Object.fromEntries(unique.map(({ name }) => [name, 'taken' as const]));
+        return show(own, { typed: whole, attributeFaults: shared });
+      }
+      return own.done(path, 'profile-saved');
+    },
+    longForm(fieldsWithAttributes),
+  );
 
   // what a connection owns is its alone (federation 4)
   const editableFor = (owned: Owned) => editable.filter((claim) => owned[claim] === undefined);

@@ -42,7 +42,8 @@ export async function adminEndpoint(
   const { config } = context;
   const routes = adminRoutes();
   const known = new Map(routes.map((route) => [`${route.method} ${config.basePath}${route.path}`, route]));
-  onlyJson(app);
+  const routeOf = (request: FastifyRequest) => known.get(`${request.method} ${request.routeOptions.url}`);
+  onlyJson(app, (request) => routeOf(request)?.json);
   app.setErrorHandler(withResourceMetadata(resourceErrors, `${config.issuer}/admin/api`, () => 'admin'));
   const actors = new WeakMap<FastifyRequest, Administrator>();
   const actorOf = (request: FastifyRequest): Administrator => actors.get(request)!;
@@ -50,7 +51,7 @@ export async function adminEndpoint(
   // the hook covers every route that is registered here, whatever its path is (security R89)
   app.addHook('onRequest', async (request, reply) => {
     noStore(reply);
-    const route = known.get(`${request.method} ${request.routeOptions.url}`);
+    const route = routeOf(request);
     // a route that is not in the list needs a recent sign-in
     const recent = route?.needsRecentSignIn ?? true;
     const actor = await requireAdministrator(request, reply, access, ['admin'], recent);

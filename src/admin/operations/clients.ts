@@ -6,7 +6,8 @@ import { isTakenKey } from '../../database/database.ts';
 import { registrableApiScopes } from '../../domain/resources/api-scopes.ts';
 import { clientView } from '../../domain/administration/administrator-views.ts';
 import { pageOf, pageShape, readCursor } from '../../domain/administration/paging.ts';
-import { clientChangeShape, settingsIn } from '../../entities/client-settings.ts';
+import { clientChangeShape, clientSettings, settingsIn } from '../../entities/client-settings.ts';
+import { jsonLimitsOf } from '../../entities/entity.ts';
 import {
   type ClientMetadata,
   clientMetadataShape,
@@ -37,6 +38,7 @@ import { facts, table } from './text-table.ts';
 
 const section = { permission: 'clients', tag: 'clients' } as const;
 export const path = '/admin/api/clients';
+const json = jsonLimitsOf(clientSettings);
 
 /** @throws OAuthError not_found */
 export async function findClient({ clients }: Pick<Store, 'clients'>, clientId: string): Promise<Client> {
@@ -106,6 +108,7 @@ export const createClient = operation({
   ...section,
   summary: 'Creates a client, enabled by default, and shows its secrets once',
   input: newClientShape,
+  json,
   documentedInput: z.strictObject({ ...clientMetadataShape.shape, ...newClientShape().shape }),
   internalInput: z.object({
     verbose: z.boolean().describe('Prints every credential, also those that few clients use.'),
@@ -214,6 +217,7 @@ export const changeClient = operation({
   summary: 'Changes the given members of a client and no others; null removes a member',
   params: byId,
   input: () => clientChangeShape,
+  json,
   documentedInput: documentedChangeShape,
   answer: 'ChangedClient',
   async handler(context, { params: { id }, input, actor }) {

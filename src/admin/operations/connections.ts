@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { connectionLinkView, connectionView } from '../../domain/administration/administrator-views.ts';
 import { connectionAdministration } from '../../domain/administration/connections.ts';
 import { type Connection, connections } from '../../entities/connections.ts';
-import { changeShape, membersOf, newShape } from '../../entities/entity.ts';
+import { changeShape, jsonLimitsOf, membersOf, newShape } from '../../entities/entity.ts';
 import type { Config } from '../../config.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
@@ -20,6 +20,7 @@ const path = '/admin/api/connections';
 const section = { permission: 'connections', tag: 'connections' } as const;
 /** Bytes of a request: the metadata of an identity provider is at most 256 KiB, and JSON and forms write some characters as several. */
 export const settingsLimit = 640 * 1024;
+const json = jsonLimitsOf(connections.members);
 const byConnection = z.object({ id: text(40) });
 const ofUser = z.object({ sub: text(255) });
 const oneOfUser = z.object({ sub: text(255), connection: text(40) });
@@ -109,6 +110,7 @@ export const createConnection = operation({
   ...section,
   summary: 'Creates a connection, disabled unless the status says otherwise',
   bodyLimit: settingsLimit,
+  json,
   input: () => newShape(connections),
   status: 201,
   answer: 'Connection',
@@ -154,6 +156,7 @@ export const changeConnection = operation({
   ...section,
   summary: 'Changes a connection; its id and its kind stay',
   bodyLimit: settingsLimit,
+  json,
   params: byConnection,
   input: () => changeShape(connections).extend(acts),
   answer: 'Connection',

@@ -7,6 +7,7 @@ import {
   type Entity,
   type EntityOf,
   type Input,
+  jsonLimitsOf,
   keyOf,
   membersOf,
   newShape,
@@ -51,6 +52,8 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
   const command = noun.replaceAll('_', '-');
   const tag = within ? `${noun}s` : table;
   const shared = { of, permission: of.permission, tag };
+  const limits = jsonLimitsOf(of.members);
+  const json = limits && { json: limits };
   const isPaged = of.key === undefined;
   const path = `/admin/api/${within ? `${within.table}/:${within.param}/` : ''}${tag.replaceAll('_', '-')}`;
   const owner = within && z.object({ [within.param]: text(255).describe(within.named) });
@@ -108,6 +111,7 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     summary: how.says.create,
     ...(owner && { params: owner }),
     input: () => newShape(of),
+    ...json,
     status: 201,
     answer: how.answers.one,
     async handler(context, { params: given, input, actor }) {
@@ -141,6 +145,7 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     summary: how.says.change,
     params,
     input: () => changeShape(of),
+    ...json,
     answer: how.answers.one,
     handler: (context, { actor, params: given, input }) =>
       how.administration(context).change(actor, nameIn(given), input, ...ownersIn(given)),

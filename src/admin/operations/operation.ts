@@ -16,6 +16,7 @@ import type { Entity } from '../../entities/entity.ts';
 import { type Act, isPermitted, type Permission } from '../../entities/permission.ts';
 import { firstRefusal } from '../../oauth/refusals.ts';
 import { insufficientScope, invalidRequest } from '../../oauth/errors.ts';
+import type { JsonLimits } from '../../oauth/json-text.ts';
 import { text } from '../../oauth/text.ts';
 import type { Directories } from '../../outbound/directories.ts';
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts';
@@ -116,6 +117,8 @@ export interface Operation<P = unknown, I = unknown, R = unknown> {
   documentedInput: z.ZodType | undefined;
   /** Bytes that a body may have, if more than usual. */
   bodyLimit: number | undefined;
+  /** Levels and members that a JSON body may have, if more than usual: what the declaration of the input can hold. */
+  json: JsonLimits | undefined;
   /** Fields of the input that only commands and the console may set. */
   internalInput: z.ZodObject | undefined;
   status: 200 | 201 | 204;
@@ -155,7 +158,10 @@ export function operation<
 >(
   definition: Pick<Operation, 'permission' | 'method' | 'path' | 'tag' | 'summary'> &
     Partial<
-      Pick<Operation, 'of' | 'needsRecentSignIn' | 'documentedInput' | 'bodyLimit' | 'status' | 'answer' | 'media'>
+      Pick<
+        Operation,
+        'of' | 'needsRecentSignIn' | 'documentedInput' | 'bodyLimit' | 'json' | 'status' | 'answer' | 'media'
+      >
     > & {
       params?: P;
       input?: (config: Pick<Config, 'passwordMinLength'>) => I;
@@ -176,6 +182,7 @@ export function operation<
     input: definition.input,
     documentedInput: definition.documentedInput,
     bodyLimit: definition.bodyLimit,
+    json: definition.json,
     internalInput: definition.internalInput,
     status: definition.status ?? (answer === undefined && !media ? 204 : 200),
     answer,

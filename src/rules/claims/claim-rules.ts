@@ -9,8 +9,9 @@ import { text } from '../../oauth/text.ts';
 export const claimPlaces = ['id_token', 'userinfo', 'introspection', 'saml'] as const;
 export type ClaimPlace = (typeof claimPlaces)[number];
 
-/** The most rules of a client. */
+/** The most rules of a client, and the most values that a rule replaces. */
 export const maxClaimRules = 50;
+const maxReplaced = 200;
 
 /** Whether a rule can read a value of this name: an attribute, a standard claim, the groups, the roles, or a constant. */
 export const isSource = (from: string): boolean =>
@@ -42,7 +43,7 @@ export const claimRuleMembers = z.strictObject({
   case: z.enum(['lower', 'upper']).optional(),
   map: z
     .record(z.string().max(255), word)
-    .refine((map) => Object.keys(map).length <= 200, rule('entries', { most: '200' }))
+    .refine((map) => Object.keys(map).length <= maxReplaced, rule('entries', { most: String(maxReplaced) }))
     .optional()
     .describe('Replaces values; others stay as they are.'),
   as: z
@@ -64,6 +65,12 @@ const claimRule = claimRuleMembers.refine(({ from, value }) => (from === 'consta
   ...rule('claim-constant'),
 });
 export type ClaimRule = z.infer<typeof claimRule>;
+
+/** What the rules of a client can have in JSON: the members of each, the way in `only`, and the entries of `map`. */
+export const claimRulesHold = {
+  depth: 4,
+  members: maxClaimRules * (Object.keys(claimRuleMembers.shape).length + 1 + maxReplaced),
+};
 
 /** The rules of a client. Two rules must not make the same claim at the same place. */
 export const claimRulesShape = z

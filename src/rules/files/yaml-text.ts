@@ -13,6 +13,9 @@ export class YamlFault extends Error {
 /** Bytes of one file, and of all files of a folder. */
 export const maxFile = 1024 * 1024;
 export const maxAll = 4 * maxFile;
+/** Levels and values of a file. */
+export const maxDepth = 32;
+export const maxValues = 100_000;
 
 /** What a text may have. */
 export interface YamlRules {
@@ -23,7 +26,9 @@ export interface YamlRules {
   /** Another program wrote the text: it has numbers as YAML reads them, and any value at its top. */
   isForeign?: true;
 }
-const ours: YamlRules = { most: { bytes: maxFile, aliases: 100, depth: 32, values: 100_000, expanded: 10_000 } };
+const ours: YamlRules = {
+  most: { bytes: maxFile, aliases: 100, depth: maxDepth, values: maxValues, expanded: 10_000 },
+};
 
 export type YamlMap = { [name: string]: YamlValue };
 export type YamlValue = string | number | boolean | null | YamlValue[] | YamlMap;

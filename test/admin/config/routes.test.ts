@@ -50,6 +50,35 @@ test('a request plans a file and applies that plan, once (federation 10)', async
   expect((await plan(`${head}`, '?prune=true')).body['changes']).toHaveLength(2);
 });
 
+test('a plan of a hundred clients and of a type with eight levels is applied (federation 10)', async () => {
+  const clients = Array.from(
+    { length: 100 },
+    (_, index) =>
+      `  many-${index}:\n    client_name: Many ${index}\n    token_endpoint_auth_method: none\n    redirect_uris: [https://many${index}.example/cb]\n`,
+  );
+  const leaf = '{type: string, enum: [a, b]}';
+  const schema = Array.from({ length: 7 }).reduce<string>(
+    (inner) => `{type: object, properties: {in: ${inner}}}`,
+    leaf,
+  );
+  const type = `authorization_details_types:\n  order:\n    schema: ${schema}\n    text: {en: Order}\n`;
+  const planned = await plan(`${head.replace('routes', 'many')}${type}clients:\n${clients.join('')}`);
+  expect(planned.status).toBe(200);
+  expect(planned.body['changes']).toHaveLength(101);
+  const applied = await apply(planned.body);
+  expect(applied, JSON.stringify(applied.body['error_description'])).toMatchObject({ status: 200 });
+  const [count] = await service.database.sql(`SELECT count(*)::int FROM clients WHERE client_id LIKE 'many-%'`);
+  expect(count).toEqual({ count: 100 });
+});
+
+test('a body that no plan can be is refused before it is read (security R103)', async () => {
+  const nested = (depth: number) => JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`) as unknown;
+  const deep = await apply({ changes: nested(40) as object });
+  expect(deep.body['error_description']).toBe('the body is nested deeper than 34 levels');
+  const many = Object.fromEntries(Array.from({ length: 200_001 }, (_, index) => [`m${index}`, 1]));
+  expect((await apply(many)).body['error_description']).toBe('the body has more than 200000 members');
+});
+
 test.each([
   '{env: HOME}',
   '{env: SECRET_KEY}',

@@ -6,6 +6,7 @@ import type { Refused } from '../../../browser/form-outcomes.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { newInvitation } from '../../../domain/administration/invitations.ts';
 import { createPasswordChoice } from '../../../domain/passwords/password-choice.ts';
+import { longForm } from '../../../server/form-body.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import { unlessConflict } from '../../../pages/refused-operations.ts';
@@ -23,7 +24,7 @@ import type { User } from '../../../repositories/users/users.ts';
 import { type Faults, groupsOf, type Typed } from '../form.ts';
 import { newUserForm, readUserForm, typedOfUser, userForm } from './fields.ts';
 import { answerInvitation, type Invited } from './invitation.ts';
-import { attributeFields, readAttributeForm } from '../../../pages/attribute-fields.ts';
+import { attributeFields, fieldsWithAttributes, readAttributeForm } from '../../../pages/attribute-fields.ts';
 import type { AttributeField } from '../../../pages/views/attribute-field.ts';
 import { listPath, pathOf } from './view.ts';
 import type { Config } from '../../../config.ts';
@@ -136,7 +137,7 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
     { fresh: true, needs: changeTypedUser },
   );
 
-  app.post(`${listPath}/:sub/edit`, async (request, reply) => {
+  app.post(`${listPath}/:sub/edit`, longForm(fieldsWithAttributes), async (request, reply) => {
     const { csrf, version } = readParameters(ofOld, request.body);
     const sub = subOf(request);
     const action = `${pathOf({ sub })}/edit`;

@@ -1,6 +1,7 @@
 // Declares the operations by which a request plans a configuration file, and applies such a plan (federation 10).
 import { z } from 'zod';
 import { invalidRequest } from '../../../oauth/errors.ts';
+import { maxDepth, maxValues } from '../../../rules/files/yaml-text.ts';
 import { operation, type UploadedFile } from '../operation.ts';
 import { applyConfig } from './apply.ts';
 import { apiVersion } from './config-file.ts';
@@ -13,6 +14,8 @@ const path = '/admin/api/config';
 const flag = z.enum(['true', 'false']).optional();
 /** Bytes: a file twice, as text and as changes. */
 const maxPlan = 8 * 1024 * 1024;
+/** A value is five levels below its plan, and three below its file. A value of a file is a member of the plan, with one for what is new. */
+const json = { depth: 5 + maxDepth - 3, members: 2 * maxValues };
 
 /** @throws OAuthError invalid_request */
 function textOf({ content }: UploadedFile): string {
@@ -63,6 +66,7 @@ const applyPlan = operation({
       files: z.array(z.strictObject({ name: z.string(), text: z.string() })).describe('The texts that were planned.'),
     }),
   bodyLimit: maxPlan,
+  json,
   answer: 'AppliedConfig',
   async handler(context, { input, actor: { actor } }) {
     const { files: texts, prune, enable, changes: expected } = readPlan(input);
