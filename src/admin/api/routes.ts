@@ -85,6 +85,7 @@ export async function adminEndpoint(
       method: route.method,
       url: route.path,
       ...(route.bodyLimit !== undefined && { bodyLimit: route.bodyLimit }),
+      ...(route.timeout !== undefined && { handlerTimeout: route.timeout }),
       handler: async (request, reply) => {
         const result = await runRoute(route, request, await read(request));
         reply.code(route.status);

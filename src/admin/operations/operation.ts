@@ -117,6 +117,8 @@ export interface Operation<P = unknown, I = unknown, R = unknown> {
   documentedInput: z.ZodType | undefined;
   /** Bytes that a body may have, if more than usual. */
   bodyLimit: number | undefined;
+  /** Milliseconds that the operation may take, if more than other requests. */
+  timeout: number | undefined;
   /** Levels and members that a JSON body may have, if more than usual: what the declaration of the input can hold. */
   json: JsonLimits | undefined;
   /** Fields of the input that only commands and the console may set. */
@@ -160,7 +162,15 @@ export function operation<
     Partial<
       Pick<
         Operation,
-        'of' | 'needsRecentSignIn' | 'documentedInput' | 'bodyLimit' | 'json' | 'status' | 'answer' | 'media'
+        | 'of'
+        | 'needsRecentSignIn'
+        | 'documentedInput'
+        | 'bodyLimit'
+        | 'timeout'
+        | 'json'
+        | 'status'
+        | 'answer'
+        | 'media'
       >
     > & {
       params?: P;
@@ -182,6 +192,7 @@ export function operation<
     input: definition.input,
     documentedInput: definition.documentedInput,
     bodyLimit: definition.bodyLimit,
+    timeout: definition.timeout,
     json: definition.json,
     internalInput: definition.internalInput,
     status: definition.status ?? (answer === undefined && !media ? 204 : 200),

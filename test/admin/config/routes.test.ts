@@ -1,6 +1,7 @@
 // Plans and applies configuration files by requests: for administrators alone, and without a secret of the service.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { call, startAdministered } from '../../helpers/grants.ts';
+import { handlerLimits } from '../../../src/server/pipeline.ts';
 import type { TestService } from '../../helpers/service.ts';
 
 let service: TestService;
@@ -69,6 +70,26 @@ test('a plan of a hundred clients and of a type with eight levels is applied (fe
   expect(applied, JSON.stringify(applied.body['error_description'])).toMatchObject({ status: 200 });
   const [count] = await service.database.sql(`SELECT count(*)::int FROM clients WHERE client_id LIKE 'many-%'`);
   expect(count).toEqual({ count: 100 });
+});
+
+test('a plan that takes longer than other requests may is answered when it is applied (federation 10, decisions section 7)', async () => {
+  const usual = { ...handlerLimits };
+  handlerLimits.interval = 1;
+  const slow = await startAdministered();
+  try {
+    const request = async (what: string, type: string, body: string) => {
+      const headers = { authorization: `Bearer ${slow.token}`, 'content-type': `application/${type}` };
+      const answer = await fetch(`${slow.service.issuer}/admin/api/config/${what}`, { method: 'POST', headers, body });
+      return { status: answer.status, text: await answer.text() };
+    };
+    const attributes = Array.from({ length: 50 }, (_, index) => `  floor_${index}: {type: number}\n`).join('');
+    const { text } = await request('plan', 'yaml', `${head}attributes:\n${attributes}`);
+    handlerLimits.handler = 1;
+    expect(await request('apply', 'json', text)).toMatchObject({ status: 200 });
+  } finally {
+    Object.assign(handlerLimits, usual);
+    await slow.service.stop();
+  }
 });
 
 test('a body that no plan can be is refused before it is read (security R103)', async () => {

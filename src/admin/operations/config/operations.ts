@@ -16,6 +16,8 @@ const flag = z.enum(['true', 'false']).optional();
 const maxPlan = 8 * 1024 * 1024;
 /** A value is five levels below its plan, and three below its file. A value of a file is a member of the plan, with one for what is new. */
 const json = { depth: 5 + maxDepth - 3, members: 2 * maxValues };
+/** Milliseconds for the largest plan: an answer before its end could not say whether it was applied. */
+const timeout = 30 * 60_000;
 
 /** @throws OAuthError invalid_request */
 function textOf({ content }: UploadedFile): string {
@@ -66,6 +68,7 @@ const applyPlan = operation({
       files: z.array(z.strictObject({ name: z.string(), text: z.string() })).describe('The texts that were planned.'),
     }),
   bodyLimit: maxPlan,
+  timeout,
   json,
   answer: 'AppliedConfig',
   async handler(context, { input, actor: { actor } }) {
