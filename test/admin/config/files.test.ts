@@ -273,7 +273,7 @@ test('what was deleted without its files and made anew by hand belongs to no fil
   expect(refused.stderr).toMatch(/exists, and no file made it: adopt: true at the top of the file takes it over\.\n$/);
 });
 
-test('networks that a file writes in another way than PostgreSQL are the same networks: applied again, the file changes nothing (federation FR45)', async () => {
+test('networks and hosts that a file writes in another way than PostgreSQL are the same: applied again, the file changes nothing (federation FR45)', async () => {
   const networks = [
     '10.0.0.1',
     '2001:DB8:0:0::/32',
@@ -287,7 +287,7 @@ test('networks that a file writes in another way than PostgreSQL are the same ne
   ];
   const head = 'apiVersion: gatehouse/v1\nname: networks\n';
   const file = fileOf(
-    `clients:\n  networked:\n    client_name: Networked\n    grant_types: [client_credentials]\n    networks: ${JSON.stringify(networks)}\n    client_secret: generate\n`,
+    `clients:\n  networked:\n    client_name: Networked\n    grant_types: [client_credentials]\n    networks: ${JSON.stringify(networks)}\n    client_secret: generate\n  site:\n    kind: proxy\n    client_name: Site\n    hosts: [B.Example.com]\n    client_secret: generate\n`,
     head,
   );
   expect(await run(service, 'apply', file)).toMatchObject({ code: 0, stderr: '' });
