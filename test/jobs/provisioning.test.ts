@@ -570,6 +570,28 @@ describe('groups', () => {
     expect(membersOf(group(target, target.group))).toHaveLength(2);
   });
 
+  test('a group that the application hid until its creation was refused is not deleted in the end (federation 8)', async () => {
+    const target = await provisioning.newTarget({ users: 1 });
+    const { app } = target;
+    const crew = { id: 'crew', displayName: target.group, members: [{ value: 'stranger' }] };
+    applications.of(app, 'Groups').set('crew', crew);
+    applications.answers.set(app, ({ filter }, response) =>
+      filter?.startsWith('displayName') ? applications.send(response, 501) : undefined,
+    );
+    await api(target.at, 'PATCH', { groups: [target.group] });
+    await eventually(
+      () => failureOfGroup(target, target.group),
+      (said) => said === 'answered 409 uniqueness',
+    );
+    applications.answers.delete(app);
+    await provisioning.pausesEnd(target);
+    await provisioning.settled(target);
+    expect(membersOf(crew)).toEqual(['stranger', accountOf(target, target.subs[0]!)!.id]);
+    await api(target.at, 'PATCH', { groups: [] });
+    await provisioning.settled(target);
+    expect([...applications.of(app, 'Groups').values()]).toEqual([{ ...crew, members: [{ value: 'stranger' }] }]);
+  });
+
   test('a group that is gone when it is renamed is made anew with all its members (federation 8)', async () => {
     const target = await provisioning.newTarget({ users: 3 });
     await api(target.at, 'PATCH', { groups: [target.group] });

@@ -12,6 +12,16 @@ type KnownGroup = TargetGroup & { remoteId: string };
 const isEmpty = ({ isMade, hasMembers }: TargetGroup): boolean => isMade && !hasMembers;
 
 export function createGroupDelivery({ provisionedGroups }: Store) {
+  /** Creates the group. A request that is refused made nothing: a group that is found later was there before. */
+  async function create(group: TargetGroup, connection: TargetConnection) {
+    try {
+      return await connection.create('Groups', { schemas: [groupSchema], displayName: group.name });
+    } catch (error) {
+      if (error instanceof RequestRefused && !group.isPosted) await provisionedGroups.unpost(group);
+      throw error;
+    }
+  }
+
   /** Finds or makes the group; undefined if another instance has taken over. */
   async function known(group: TargetGroup, connection: TargetConnection): Promise<KnownGroup | undefined> {
     const { name } = group;
@@ -19,7 +29,7 @@ export function createGroupDelivery({ provisionedGroups }: Store) {
     if (found.length > 1) throw new RequestRefused('several groups have this name', status);
     if (found[0]) return keep(found[0].id, group.isPosted);
     if (!(await provisionedGroups.post(group))) return undefined;
-    const made = await connection.create('Groups', { schemas: [groupSchema], displayName: name });
+    const made = await create(group, connection);
     const id = made.id ?? (await connection.find('Groups', 'displayName', name)).found[0]?.id;
     if (id === undefined) throw new RequestRefused('the answer named no id of the new group', made.status);
     return keep(id, true);
@@ -63,6 +73,7 @@ export function createGroupDelivery({ provisionedGroups }: Store) {
   async function startAnew(group: TargetGroup, connection: TargetConnection): Promise<void> {
     await provisionedGroups.empty(group);
     await provisionedGroups.keep(group, undefined, false, undefined);
+    await provisionedGroups.unpost(group);
     if (!group.isWanted) return;
     const anew = { ...group, isPosted: false, hasMembers: false };
     const found = await known(anew, connection);

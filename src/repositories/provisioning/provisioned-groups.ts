@@ -102,6 +102,10 @@ const post = statement(
   'provisioned_groups.post',
   'UPDATE provisioned_groups SET posted_at = now() WHERE target_id = $1 AND name = $2 AND claims = $3 RETURNING name',
 );
+const unpost = statement(
+  'provisioned_groups.unpost',
+  'UPDATE provisioned_groups SET posted_at = NULL WHERE target_id = $1 AND name = $2 AND claims = $3',
+);
 const keep = statement(
   'provisioned_groups.keep',
   'UPDATE provisioned_groups SET remote_id = $4, made = $5, written = $6 WHERE target_id = $1 AND name = $2 AND claims = $3 RETURNING name',
@@ -163,6 +167,10 @@ export function provisionedGroupsRepository(sql: Sql) {
     },
     /** Notes, before the request, that the group is created; false if another instance has taken over. */
     post: (group: Key): Promise<boolean> => any(sql.query(post, key(group))),
+    /** Notes that no request of this service made what the target has. */
+    async unpost(group: Key): Promise<void> {
+      await sql.query(unpost, key(group));
+    },
     /** Records the id and the name of the group at the target; false if another instance has taken over. */
     keep: (group: Key, remoteId: string | undefined, isMade: boolean, written: string | undefined): Promise<boolean> =>
       any(sql.query(keep, [...key(group), remoteId, isMade, written])),
