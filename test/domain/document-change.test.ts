@@ -12,6 +12,12 @@ const approved = {
   selfManaged: false,
   approvedBy: 'administrator' as const,
   documentGone: false,
+  firstParty: false,
+  cibaTrusted: false,
+  introspect: 'own' as const,
+  scimSource: undefined,
+  upstreamTokens: [],
+  claimRules: [],
 };
 
 describe('a change', () => {
@@ -26,6 +32,13 @@ describe('a change', () => {
       wider,
       true,
       atOnce,
+    ],
+    [
+      'of such a client waits once an administrator has given it rights',
+      { ...approved, approvedBy: 'automatic' as const, firstParty: true },
+      wider,
+      true,
+      waits,
     ],
     [
       'of such a client waits once its host is no longer trusted',

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { deleteUncompleted } from '../../src/jobs/retention.ts';
 import { type DocumentServer, startDocumentServer } from '../helpers/document-server.ts';
-import { call, eventually, obtainCode, obtainTokens, userinfo, withoutLimits } from '../helpers/grants.ts';
+import { adminToken, call, eventually, obtainCode, obtainTokens, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, pkce, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
@@ -144,7 +144,7 @@ describe('with hosts whose documents need no approval', () => {
 });
 
 describe('with automatic approval', () => {
-  test('a document needs no approval, and a change of it takes effect at once (protocols 5.5)', async () => {
+  test('a document needs no approval, and a change of it takes effect at once until an administrator gives the client rights (protocols 5.5)', async () => {
     const service = await start({ CLIENT_ID_METADATA: 'automatic' });
     try {
       const agent = await signedIn(service);
@@ -155,6 +155,21 @@ describe('with automatic approval', () => {
       await ask(agent, clientId);
       const [row] = await service.database.sql('SELECT metadata FROM clients WHERE client_id = $1', [clientId]);
       expect(row).toMatchObject({ metadata: { client_name: 'Another Editor' } });
+      // rights of an administrator are for the version that was there (security R44, R141)
+      await call(`${service.issuer}/admin/api/clients/${encodeURIComponent(clientId)}`, {
+        method: 'PATCH',
+        token: await adminToken(service),
+        body: { first_party: true },
+      });
+      server.serve('/automatic.json', { client_name: 'A third Editor' });
+      await service.database.sql(`UPDATE client_documents SET fresh_until = now()`);
+      await ask(agent, clientId);
+      const [later] = await service.database.sql('SELECT * FROM clients WHERE client_id = $1', [clientId]);
+      expect(later).toMatchObject({
+        first_party: true,
+        metadata: { client_name: 'Another Editor' },
+        pending_metadata: { client_name: 'A third Editor' },
+      });
     } finally {
       await service.stop();
     }

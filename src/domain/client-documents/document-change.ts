@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config.ts';
 import { addressesOf, withoutWaiting } from '../../oauth/client-addresses.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
+import { hasGivenTrust, type Trusted } from '../../rules/clients/given-trust.ts';
 import { widens } from '../../rules/clients/widening-change.ts';
 import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
 
@@ -21,7 +22,8 @@ export function isTrusted(
  * @param trusted whether new documents of this address need no approval
  */
 export function documentChange(
-  current: Pick<Client, 'metadata' | 'pendingMetadata' | 'everEnabled' | 'selfManaged' | 'approvedBy' | 'documentGone'>,
+  current: Trusted &
+    Pick<Client, 'metadata' | 'pendingMetadata' | 'everEnabled' | 'selfManaged' | 'approvedBy' | 'documentGone'>,
   next: ClientMetadata,
   trusted: boolean,
 ): ClientChange {
@@ -29,9 +31,11 @@ export function documentChange(
   // addresses that only an administrator may admit wait in every document (reports A5)
   const metadata = withoutWaiting(next, current.metadata);
   const waits = addressesOf(metadata).length < addressesOf(next).length;
-  const isReviewed = current.everEnabled && !current.selfManaged && !(trusted && current.approvedBy === 'automatic');
+  // rights that an administrator gave are for the version that the administrator looked at
+  const isApproved = trusted && current.approvedBy === 'automatic' && !hasGivenTrust(current);
+  const isReviewed = current.everEnabled && !current.selfManaged && !isApproved;
   if (isReviewed && widens(current.metadata, metadata)) return { pendingMetadata: next };
-  const pendingMetadata = waits && !(trusted && current.approvedBy === 'automatic') ? next : null;
+  const pendingMetadata = waits && !isApproved ? next : null;
   if (
     isDeepStrictEqual(current.metadata, metadata) &&
     isDeepStrictEqual(current.pendingMetadata ?? null, pendingMetadata)

@@ -7,6 +7,7 @@ import { addressesOf, withoutWaiting, withWaiting } from '../../oauth/client-add
 import { invalidRedirectUri, invalidRequest } from '../../oauth/errors.ts';
 import { redirectRefusal } from '../../oauth/redirect-uri.ts';
 import { isAdministratorScope, splitScope } from '../../oauth/scope.ts';
+import { hasGivenTrust } from '../../rules/clients/given-trust.ts';
 import { widens } from '../../rules/clients/widening-change.ts';
 import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
 import {
@@ -43,7 +44,7 @@ export function requireAddress(
 
 /**
  * An update takes effect at once, unless it widens what an administrator approved: then it waits for approval, also while the client
- * is disabled (security R45, R116, R117).
+ * is disabled (security R45, R116, R117). Automatic approval approves it, unless an administrator gave the client rights (security R44).
  * @param facts.keepsPending the client sent the pending change back, so an update that changes nothing else keeps it
  * @param facts.claimsHeld the update claims a resource that another client holds: it waits for approval, also for a self-managed client
  */
@@ -57,7 +58,8 @@ function metadataChange(
   const metadata = withoutWaiting(keepAdministratorScopes(current, sent), current.metadata);
   if (keepsPending && isDeepStrictEqual(metadata, current.metadata)) return {};
   requireAddress(config, metadata, wanted);
-  const isReviewed = current.everEnabled && !current.selfManaged && !config.automaticApproval;
+  const isApproved = config.automaticApproval && !hasGivenTrust(current);
+  const isReviewed = current.everEnabled && !current.selfManaged && !isApproved;
   const waits = claimsHeld || (isReviewed && widens(current.metadata, metadata));
   return waits
     ? { pendingMetadata: wanted }
