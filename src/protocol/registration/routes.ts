@@ -25,6 +25,7 @@ import type { Client } from '../../repositories/clients/clients.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import { newCredentials } from '../../tokens/client-credentials.ts';
 import { hasNoAddress, renewalOf, requireAddress, updateOf, waitingOf } from './change.ts';
+import { refuseOfKept } from './kept.ts';
 import { acceptsApproval, createDeferredRegistration, readPoll, type Recorder, tooManyPolls } from './deferred.ts';
 import {
   refuseForeignMembers,
@@ -119,6 +120,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
         keepsPending: 'pending_changes' in body,
         claimsHeld: await claimsHeld(repositories, current, metadata),
       });
+      await refuseOfKept(repositories, current, change.change);
       const updated = (await repositories.clients.update(current.clientId, change.change))!;
       const event = clientEvent(current, updated);
       if (event) {
@@ -142,7 +144,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
   app.delete('/register/:clientId', async (request, reply) => {
     const client = await authorize(request);
     await store.transaction(async (repositories) => {
-      await lockHeld(repositories, client);
+      await refuseOfKept(repositories, await lockHeld(repositories, client), undefined);
       await repositories.clients.delete(client.clientId);
       await audit(
         request,
@@ -289,6 +291,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
       if (byKey && current.everEnabled)
         throw conflict('the registration has been approved in the meantime: this Idempotency-Key no longer repeats it');
       const renewal = renewalOf(options, current, metadata, await claimsHeld(repositories, current, metadata));
+      await refuseOfKept(repositories, current, renewal.change);
       const updated = (await repositories.clients.update(current.clientId, renewal.change))!;
       await audit(
         request,
