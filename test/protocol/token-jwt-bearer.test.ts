@@ -296,6 +296,26 @@ describe('by address', () => {
       expect([claims, await by(claims)]).toEqual([claims, [400, 'invalid_grant']]);
     await change({ subject: 'linked' });
   });
+
+  test('an address that only the statement of another system confirmed names no user, and an issuer of ID-JAGs names none by an address (security R146, R156)', async () => {
+    await change({ subject: 'email', email_domains: ['partner.example'] });
+    const reached: unknown[] = [];
+    for (const confirmedBy of ['mail', 'administrator', 'authority', 'word'] as const) {
+      const { email } = await service.createUser({ email: `${confirmedBy}@partner.example`, confirmedBy });
+      const signed = await partner.sign(service.issuer, { email, email_verified: true });
+      reached.push([confirmedBy, ...refusal(await present(service.issuer, client, signed))]);
+    }
+    expect(reached).toEqual([
+      ['mail', 200, undefined],
+      ['administrator', 200, undefined],
+      ['authority', 200, undefined],
+      ['word', 400, 'invalid_grant'],
+    ]);
+    const body = { kind: 'id_jag' };
+    const path = `${service.issuer}/admin/api/trusted-issuers/${issuerId}`;
+    expect((await call(path, { method: 'PATCH', token, body })).status).toBe(400);
+    await change({ subject: 'linked' });
+  });
 });
 
 test('a user with a connection of the same issuer is linked, unless the service made the link by an address (security R146)', async () => {

@@ -101,14 +101,15 @@ export function jwtBearerGrant({
     }
   }
 
-  /** The user whom the issuer may name: linked on purpose, or by a confirmed address of its domains; never by a user name. */
+  /** The user whom the issuer may name: linked on purpose, or by an address of its domains that is confirmed for certain; never by a user name. */
   async function userOf(issuer: TrustedIssuer, { subject, email }: GrantAssertion): Promise<string | undefined> {
     if (subject.includes('\0')) return undefined;
     if (issuer.subject === 'linked') return store.trustedIssuers.linkedUser(issuer, subject);
     const domain = email === undefined || email.includes('\0') ? undefined : domainOf(email);
     if (domain === undefined || !isOfDomains(domain, issuer.emailDomains, false)) return undefined;
     const user = await store.users.findByEmail(email!);
-    return user?.emailVerified ? user.sub : undefined;
+    // a stranger may have caused the word of another system (security R156)
+    return user?.confirmedBy === undefined || user.confirmedBy === 'word' ? undefined : user.sub;
   }
 
   async function targetFor(
