@@ -1,6 +1,7 @@
 // Encrypts values at rest with AES-256-GCM (security R29). Each value names the key that encrypted it and is bound to its associated data.
 import { createHmac } from 'node:crypto';
 import { decrypt, encrypt } from './authenticated-encryption.ts';
+import { createHiddenIds, type HiddenIds } from './hidden-ids.ts';
 import type { SecretKey } from './secret-key.ts';
 
 export interface SecretBox {
@@ -15,6 +16,8 @@ export interface SecretBox {
   mac(purpose: string, ...parts: string[]): string;
   /** The digests that mac() gives under every key of SECRET_KEY, that of the first key first: a value is recognised by any of them. */
   macs(purpose: string, ...parts: string[]): string[];
+  /** The numbers of rows, hidden under the first key and read under every key of SECRET_KEY. */
+  readonly ids: HiddenIds;
 }
 
 /** A sealed value begins with this byte and the 8 bytes of the key's id; the stored function sealed_key_id() reads the same. */
@@ -23,7 +26,7 @@ const headerBytes = 9;
 
 /** @param keys the first encrypts, all decrypt */
 export function createSecretBox(keys: readonly [SecretKey, ...SecretKey[]]): SecretBox {
-  const [current] = keys;
+  const [current, ...others] = keys;
   const header = Buffer.concat([Buffer.of(format), Buffer.from(current.id, 'hex')]);
   return {
     seal: (plaintext, associatedData) =>
@@ -36,6 +39,7 @@ export function createSecretBox(keys: readonly [SecretKey, ...SecretKey[]]): Sec
     },
     mac: (purpose, ...parts) => mac(current, purpose, parts),
     macs: (purpose, ...parts) => keys.map((key) => mac(key, purpose, parts)),
+    ids: createHiddenIds([current.hiddenId, ...others.map(({ hiddenId }) => hiddenId)]),
   };
 }
 

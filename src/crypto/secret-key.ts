@@ -7,6 +7,7 @@ export interface SecretKey {
   readonly encryption: KeyObject;
   readonly mac: KeyObject;
   readonly dpopNonce: KeyObject;
+  readonly hiddenId: KeyObject;
 }
 
 /** @param text 32 bytes in base64url, as config.ts has checked them */
@@ -17,6 +18,7 @@ export function parseSecretKey(text: string): SecretKey {
     encryption: deriveKey(root, 'encryption at rest'),
     mac: deriveKey(root, 'mac'),
     dpopNonce: deriveKey(root, 'dpop nonce'),
+    hiddenId: deriveKey(root, 'hidden id'),
   };
 }
 

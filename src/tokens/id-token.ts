@@ -8,6 +8,8 @@ import { type KeyAlgorithm, keyAlgorithms, type KeyRing } from './key-ring.ts';
 export interface IdTokenContent {
   issuer: string;
   clientId: string;
+  /** `jti`, which names the client session to the service alone. */
+  id: string;
   sub: string;
   sid: string;
   authTime: Date;
@@ -29,6 +31,7 @@ export type ResponseKey = { alg: KeyAlgorithm } | { alg: 'HS256'; secret: Buffer
 export async function mintIdToken(ring: KeyRing, key: ResponseKey, content: IdTokenContent): Promise<string> {
   const payload: JWTPayload = {
     ...content.claims,
+    jti: content.id,
     sid: content.sid,
     ...authTimeClaim(content.authTime),
     amr: content.amr,
@@ -119,6 +122,8 @@ const clockDifference = 2;
 
 /** The statement of a valid ID Token. */
 export interface IdTokenStatement {
+  /** `jti`; undefined in a token of an earlier version. */
+  id: string | undefined;
   sub: string;
   clientId: string;
   sid: string;
@@ -149,6 +154,7 @@ export async function verifyIdToken(
   if (byClient && !(iat <= now + clockDifference && exp <= iat + (await lifetimeOf(payload.aud)))) return undefined;
   const time = (seconds: unknown) => new Date(Number(seconds) * 1000);
   return {
+    id: textOf(payload.jti),
     sub: payload.sub,
     clientId: payload.aud,
     sid,

@@ -4,6 +4,7 @@ import type { Detail } from '../oauth/authorization-details.ts';
 import { type Binding, tokenTypeOf } from '../oauth/binding.ts';
 import { confirmationOf } from '../repositories/confirmation.ts';
 import { idTokenClaims, namedClaims, needsRoles, type Subject } from '../rules/claims/claims.ts';
+import type { SecretBox } from '../crypto/secret-box.ts';
 import type { IdTokenSigningAlgorithm } from '../oauth/client-metadata.ts';
 import { claimsOfScopes, splitScope } from '../oauth/scope.ts';
 import type { Client } from '../repositories/clients/clients.ts';
@@ -72,7 +73,10 @@ export interface IssuedTokens {
   /** Of the access token. */
   scope: string | undefined;
   /** The facts that an ID Token contains; absent for a token of the client itself. */
-  authorization?: Pick<Authorization, 'sid' | 'subject' | 'scope' | 'authTime' | 'amr' | 'requested' | 'user'> & {
+  authorization?: Pick<
+    Authorization,
+    'clientSessionId' | 'sid' | 'subject' | 'scope' | 'authTime' | 'amr' | 'requested' | 'user'
+  > & {
     /** The database's time. */
     issuedAt: Date;
     /** Of the authentication request. */
@@ -107,6 +111,7 @@ export interface TokenResponse {
 export interface TokenIssuerOptions {
   issuer: string;
   keyRing: KeyRing;
+  secretBox: Pick<SecretBox, 'ids'>;
   clientKeys: ClientKeys;
   /** Undefined when only the hash of the secret is stored. */
   clientSecret: (client: Client) => Buffer | undefined;
@@ -121,7 +126,7 @@ export interface TokenIssuerOptions {
 }
 
 export function createTokenIssuer(options: TokenIssuerOptions) {
-  const { issuer, keyRing, clientKeys } = options;
+  const { issuer, keyRing, secretBox, clientKeys } = options;
 
   /** Decides the lifetimes for a client: its own, or else those of the settings. */
   function lifetimes(client: Client): Lifetimes {
@@ -333,6 +338,7 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
     return mintIdToken(keyRing, key, {
       issuer,
       clientId,
+      id: secretBox.ids.hide(authorization.clientSessionId),
       sub: authorization.subject,
       sid: authorization.sid,
       authTime: authorization.authTime,

@@ -7,12 +7,17 @@ import { associatedDataOf } from '../repositories/keys/sealed-values.ts';
 import { mintAuthorizationResponse } from './authorization-response.ts';
 import { encryptFor, findRecipient } from './client-encryption.ts';
 import { mintIntrospectionResponse } from './introspection-response.ts';
-import { isOwnJwt, mintUserinfo, readIdTokenHint, signJwt, verifyIdToken } from './id-token.ts';
+import { type IdTokenStatement, isOwnJwt, mintUserinfo, readIdTokenHint, signJwt, verifyIdToken } from './id-token.ts';
 import { accessTokenHash } from './jwt-access-token.ts';
 import { mintLogoutToken } from './logout-token.ts';
 import { mintSiteAssertion, type SiteAssertionContent } from './site-assertion.ts';
 import { prepareSignedMetadata } from './signed-metadata.ts';
 import { createTokenIssuer, type TokenIssuerOptions } from './token-issuer.ts';
+
+export interface VerifiedIdToken extends IdTokenStatement {
+  /** The client session that the token belongs to; undefined in a token of an earlier version. */
+  clientSessionId: string | undefined;
+}
 
 export interface TokenServiceOptions extends Omit<TokenIssuerOptions, 'clientSecret'> {
   secretBox: SecretBox;
@@ -111,7 +116,12 @@ export function createTokenService(options: TokenServiceOptions) {
     /** Reads an ID Token of this issuer, expired or not; undefined for any other text. */
     readIdTokenHint: (hint: string) => readIdTokenHint(keyRing, issuer, hint, secretOf),
     /** Verifies an ID Token of this issuer and its times; undefined for any other text. */
-    verifyIdToken: (token: string) => verifyIdToken(keyRing, issuer, token, secretOf, idTokenLifetimeOf),
+    async verifyIdToken(token: string): Promise<VerifiedIdToken | undefined> {
+      const statement = await verifyIdToken(keyRing, issuer, token, secretOf, idTokenLifetimeOf);
+      if (!statement) return undefined;
+      const { id } = statement;
+      return { ...statement, clientSessionId: id === undefined ? undefined : secretBox.ids.read(id) };
+    },
     /** The time that every signed token is checked against: the database's. */
     now: () => keyRing.now(),
     /** Signs an ID-JAG (draft-ietf-oauth-identity-assertion-authz-grant). */

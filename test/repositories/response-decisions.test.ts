@@ -125,7 +125,7 @@ test('a response is issued or refused, and ends older codes, as the rule says (s
       });
       reached.add('refusal' in outcome ? outcome.refusal : outcome.replaces.length > 0 ? 'replaces' : 'issues');
       const isIssued = !('refusal' in outcome);
-      expect(result).toEqual(isIssued ? { issuedAt: expect.any(Date) } : outcome);
+      expect(result).toEqual(isIssued ? { issuedAt: expect.any(Date), clientSessionId: expect.any(String) } : outcome);
       const tokens = await sql('SELECT 1 FROM access_tokens WHERE token_hash = $1', [accessTokenHash]);
       expect(tokens).toHaveLength(isIssued ? 1 : 0);
       const left = await sql<{ code: string }>(

@@ -128,7 +128,7 @@ test.each(['the response', 'the withdrawal'])(
     let later: Promise<unknown> = Promise.resolve();
     await service.store.transaction(async (repositories) => {
       expect(await operations[first]!(repositories)).toEqual(
-        first === 'the response' ? { issuedAt: expect.any(Date) } : true,
+        first === 'the response' ? { issuedAt: expect.any(Date), clientSessionId: expect.any(String) } : true,
       );
       later = operations[second]!(service.store);
       await expectWaiting(first === 'the response' ? '%FROM grants%' : '%issue_code%');
@@ -235,7 +235,7 @@ test('a code that is issued while its client is deleted cannot be redeemed, also
       maxCodes: 5,
       maxPerMinute: 0,
     });
-    expect(issued).toEqual({ issuedAt: expect.any(Date) });
+    expect(issued).toEqual({ issuedAt: expect.any(Date), clientSessionId: expect.any(String) });
     await service.database.sql('CREATE TABLE gone_too AS SELECT * FROM clients WHERE client_id = $1', [clientId]);
     // waits for the grant, whose lock the issuing of the code holds, and then ends both
     deletion = service.database.sql('DELETE FROM clients WHERE client_id = $1', [clientId]);

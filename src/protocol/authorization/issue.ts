@@ -136,7 +136,7 @@ export function createIssue(options: IssueDependencies) {
     const response = await tokens.respond(client, prepared, {
       jwt: jwt && { ...jwt, sub: await subjectAt(jwt, store, user.sub) },
       scope: facts.scope,
-      authorization: { ...facts, issuedAt: issued.issuedAt, nonce },
+      authorization: { ...facts, ...issued, nonce },
       direct: false,
     });
     request.log.info(

@@ -149,8 +149,10 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
   /** An ID Token is active until it expires, as long as its client session lives. */
   async function findIdToken(token: string): Promise<Known | undefined> {
     const content = await tokens.verifyIdToken(token);
-    const session = content && (await store.clientSessions.findBySid(content.sid, content.clientId, content.sub));
-    if (!content || !session) return undefined;
+    if (content?.clientSessionId === undefined) return undefined;
+    const { clientSessionId: id, sid, clientId, sub: subject } = content;
+    const session = await store.clientSessions.findNamed({ id, sid, clientId, subject });
+    if (!session) return undefined;
     return {
       kind: 'id_token',
       clientId: content.clientId,

@@ -45,7 +45,8 @@ async function subjectOf(
   }
   const content = type === tokenTypes.idToken ? await tokens.verifyIdToken(token) : undefined;
   // one that the client could have signed itself proves nothing about the user (security R122)
-  return content?.vouched && content.clientId === clientId ? { sid: content.sid, subject: content.sub } : undefined;
+  if (!content?.vouched || content.clientId !== clientId || content.clientSessionId === undefined) return undefined;
+  return { id: content.clientSessionId, sid: content.sid, subject: content.sub };
 }
 
 /** What the server allows the client, for this request. */

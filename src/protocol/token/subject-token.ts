@@ -109,12 +109,14 @@ async function readIdToken({ store, tokens }: SubjectDependencies, token: string
   const content = await tokens.verifyIdToken(token);
   // one that its own client could have signed proves nothing about the user (security R122)
   if (!content?.vouched) return unknown();
-  const { sid, clientId, sub: subject, expiresAt, vouched } = content;
-  const session = await store.clientSessions.findBySid(sid, clientId, subject);
+  const { clientSessionId, sid, clientId, sub: subject, expiresAt, vouched } = content;
+  if (clientSessionId === undefined) return unknown();
+  const named = { id: clientSessionId, sid, clientId, subject };
+  const session = await store.clientSessions.findNamed(named);
   if (!session) return unknown();
   return {
     token: { kind: 'id_token', clientId, audience: [clientId], scope: splitScope(session.scope), act: undefined },
-    presented: { sid, clientId, subject, expiresAt },
+    presented: { ...named, expiresAt },
     user: session.user,
     amr: session.amr,
     acr: vouched.acr,

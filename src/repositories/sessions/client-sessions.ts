@@ -3,20 +3,25 @@ import { type Sql, statement } from '../../database/database.ts';
 import { batchedSelect } from '../batched-select.ts';
 import { toUser, type User, type UserRow } from '../users/users.ts';
 
-const findBySid = batchedSelect(
-  'client_sessions.find_by_sid',
-  ['text', 'text', 'text'],
-  (sid, clientId, subject) =>
-    `SELECT u.*, cs.scope, cs.amr, cs.auth_time FROM sessions s
-       JOIN clients c ON c.client_id = ${clientId} AND c.status = 'enabled'
-      CROSS JOIN LATERAL (
-        SELECT * FROM client_sessions cs
-         WHERE cs.session_id = s.id AND cs.client_id = ${clientId} AND cs.client_epoch = c.epoch
-               AND coalesce(cs.subject, cs.sub) = ${subject}
-         ORDER BY cs.id DESC LIMIT 1) AS cs
+/** What an ID Token says of its client session. */
+export interface NamedClientSession {
+  id: string;
+  sid: string;
+  clientId: string;
+  /** The subject of the user for that client. */
+  subject: string;
+}
+
+const findNamed = batchedSelect(
+  'client_sessions.find_named',
+  ['bigint', 'text', 'text', 'text'],
+  (id, sid, clientId, subject) =>
+    `SELECT u.*, cs.scope, cs.amr, cs.auth_time FROM client_sessions cs
+       JOIN sessions s ON s.id = cs.session_id AND s.sid = ${sid} AND s.idle_expires_at > now()
+       JOIN clients c ON c.client_id = cs.client_id AND c.status = 'enabled' AND c.epoch = cs.client_epoch
        JOIN users u ON u.sub = cs.sub AND u.status = 'enabled' AND has_access(u.groups, c.access, c.access_groups)
         AND comes_by(c.connections, cs.connection_id)
-      WHERE s.sid = ${sid} AND s.idle_expires_at > now()`,
+      WHERE cs.id = ${id} AND cs.client_id = ${clientId} AND coalesce(cs.subject, cs.sub) = ${subject}`,
 );
 
 const findSubject = statement(
@@ -85,13 +90,15 @@ export function clientSessionsRepository(sql: Sql) {
     async end(sessionId: string, clientId: string): Promise<void> {
       await sql.query(end, [sessionId, clientId]);
     },
-    /** The newest live client session by session, client, and the user's subject for that client. */
-    async findBySid(
-      sid: string,
-      clientId: string,
-      subject: string,
-    ): Promise<{ scope: string; amr: string[]; authTime: Date; user: User } | undefined> {
-      const [row] = await sql.query<UserRow & { scope: string; amr: string[]; auth_time: Date }>(findBySid, [
+    /** The client session that an ID Token names, if it is live, and of the session, client and user that the token names, too. */
+    async findNamed({
+      id,
+      sid,
+      clientId,
+      subject,
+    }: NamedClientSession): Promise<{ scope: string; amr: string[]; authTime: Date; user: User } | undefined> {
+      const [row] = await sql.query<UserRow & { scope: string; amr: string[]; auth_time: Date }>(findNamed, [
+        id,
         sid,
         clientId,
         subject,

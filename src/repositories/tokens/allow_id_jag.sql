@@ -1,6 +1,6 @@
 -- Decides whether an ID-JAG may be signed for a user (draft-ietf-oauth-identity-assertion-authz-grant, security R133). It locks the connected server and the client session,
 -- as their ends do. An ID-JAG is stored nowhere. `failure` is NULL if it may be signed; the result is NULL if the presented token is not valid.
---   expected: refresh_token (hash in hex), or of an ID Token sid and subject; client_id, server (its id), server_version, acts_at (as for may_issue()),
+--   expected: refresh_token (hash in hex), or of an ID Token client_session (its id), sid and subject; client_id, server (its id), server_version, acts_at (as for may_issue()),
 --     cnf (the key that the client proved to hold; null for none), proof (as for use_proof(); null without one)
 CREATE FUNCTION {{allow_id_jag}}(expected jsonb) RETURNS token_answer LANGUAGE plpgsql AS $$
 DECLARE
@@ -15,9 +15,10 @@ BEGIN
   IF presented_hash IS NOT NULL THEN
     SELECT rt.client_session_id INTO presented_session FROM refresh_tokens rt WHERE rt.token_hash = presented_hash;
   ELSE
-    SELECT cs.id INTO presented_session FROM sessions s JOIN client_sessions cs ON cs.session_id = s.id
-     WHERE s.sid = expected ->> 'sid' AND cs.client_id = expected ->> 'client_id' AND coalesce(cs.subject, cs.sub) = expected ->> 'subject'
-     ORDER BY cs.id DESC LIMIT 1;
+    -- the one that issued the token: a later sign-in for the same client adds nothing to it
+    SELECT cs.id INTO presented_session FROM client_sessions cs JOIN sessions s ON s.id = cs.session_id
+     WHERE cs.id = (expected ->> 'client_session')::bigint AND s.sid = expected ->> 'sid'
+       AND cs.client_id = expected ->> 'client_id' AND coalesce(cs.subject, cs.sub) = expected ->> 'subject';
   END IF;
   SELECT * INTO client_session FROM client_sessions cs WHERE cs.id = presented_session AND cs.client_id = expected ->> 'client_id' FOR KEY SHARE;
   IF NOT FOUND THEN

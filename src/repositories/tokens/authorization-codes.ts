@@ -153,6 +153,13 @@ export type RedemptionResult<Failure extends string = RedemptionFailure> =
       burned: boolean;
     };
 
+/** What issue_code() returns: a refusal, or the rest. */
+interface IssueRow {
+  refusal: ResponseRefusal | null;
+  issued_at: Date | null;
+  client_session: string | null;
+}
+
 const findWait = statement(
   'authorization_codes.find_wait',
   `SELECT ceil(extract(epoch FROM s.codes_at[cardinality(s.codes_at) - $2::int + 1] + interval '1 minute' - clock_timestamp()))::int AS seconds
@@ -199,9 +206,11 @@ function grantedTo({ scope, claims, resources }: Pick<NewResponse, 'scope' | 'cl
 export function authorizationCodesRepository(sql: Sql) {
   return {
     /** Issues a response with its client session, at the database's time. The decision and its effects are one statement. */
-    async issue(response: NewResponse): Promise<{ issuedAt: Date } | { refusal: ResponseRefusal }> {
+    async issue(
+      response: NewResponse,
+    ): Promise<{ issuedAt: Date; clientSessionId: string } | { refusal: ResponseRefusal }> {
       try {
-        const [row] = await sql.query<{ refusal: ResponseRefusal | null; issued_at: Date | null }>(issue, [
+        const [row] = await sql.query<IssueRow>(issue, [
           {
             request: response.requestHash?.toString('hex'),
             session: response.sessionId,
@@ -232,7 +241,8 @@ export function authorizationCodesRepository(sql: Sql) {
             client_session_seconds: response.clientSessionLifetime,
           },
         ]);
-        return row!.refusal === null ? { issuedAt: row!.issued_at! } : { refusal: row!.refusal };
+        const { refusal, issued_at: issuedAt, client_session: clientSessionId } = row!;
+        return refusal === null ? { issuedAt: issuedAt!, clientSessionId: clientSessionId! } : { refusal };
       } catch (error) {
         // the session, the client or the user was deleted meanwhile
         if (isForeignKeyViolation(error)) return { refusal: 'ended' };

@@ -1,7 +1,7 @@
 -- Exchanges a token of a user for an access token of another client (RFC 8693, security R133, R145). It locks the policy, as its change does, and then the
 -- client session, as its end does: what has ended issues nothing. The new token belongs to the same client session, ends with it, and is never valid
 -- longer than the presented token. `failure` is NULL if a token was issued; the result is NULL if the presented token is not valid.
---   expected: subject_token (hash in hex), or of an ID Token sid, subject_client, subject_of_client, and subject_seconds (for which it is still valid);
+--   expected: subject_token (hash in hex), or of an ID Token client_session (its id), sid, subject_client, subject_of_client, and subject_seconds (for which it is still valid);
 --     actor_token (hash in hex; null where the client itself acts), client_id, policy, policy_version, resource (its id; null for a resource of this service),
 --     details (to which the token is limited; null for all that there are), acts_at (as for may_issue()),
 --     proof (as for use_proof(); null without one)
@@ -27,9 +27,10 @@ BEGIN
   IF presented_hash IS NOT NULL THEN
     SELECT t.client_session_id INTO presented_session FROM access_tokens t WHERE t.token_hash = presented_hash;
   ELSE
-    SELECT cs.id INTO presented_session FROM sessions s JOIN client_sessions cs ON cs.session_id = s.id
-     WHERE s.sid = expected ->> 'sid' AND cs.client_id = expected ->> 'subject_client' AND coalesce(cs.subject, cs.sub) = expected ->> 'subject_of_client'
-     ORDER BY cs.id DESC LIMIT 1;
+    -- the one that issued the token: a later authorization of the same client adds nothing to it
+    SELECT cs.id INTO presented_session FROM client_sessions cs JOIN sessions s ON s.id = cs.session_id
+     WHERE cs.id = (expected ->> 'client_session')::bigint AND s.sid = expected ->> 'sid'
+       AND cs.client_id = expected ->> 'subject_client' AND coalesce(cs.subject, cs.sub) = expected ->> 'subject_of_client';
   END IF;
   SELECT * INTO client_session FROM client_sessions cs WHERE cs.id = presented_session FOR KEY SHARE;
   IF NOT FOUND THEN

@@ -4,13 +4,14 @@ import { storedFunction } from '../../database/stored-functions.ts';
 import type { Binding } from '../../oauth/binding.ts';
 import { batchedCall } from '../batched-call.ts';
 import { confirmationOf } from '../confirmation.ts';
+import type { NamedClientSession } from '../sessions/client-sessions.ts';
 import { withUser } from '../users/users.ts';
 import { type RedemptionResult, type RedemptionRow, toRedemptionResult } from './authorization-codes.ts';
 import { type UsedProof, usedProof, useProof } from './dpop-proofs.ts';
 import { actsAt, mayIssueFunction } from './may-issue.ts';
 
 /** The token that a client presents: a refresh token by its hash, or an ID Token by what it says. */
-export type JagSubject = { refreshTokenHash: Buffer } | { sid: string; subject: string };
+export type JagSubject = { refreshTokenHash: Buffer } | Omit<NamedClientSession, 'clientId'>;
 
 export interface WantedJag {
   subject: JagSubject;
@@ -31,11 +32,14 @@ const allow = batchedCall('id_jags.allow', {
   columns: 'r.*, u.*',
   join: withUser,
   // the client session, as other statements do
-  locks: `(SELECT client_session_id FROM refresh_tokens WHERE token_hash = decode(value_1 ->> 'refresh_token', 'hex'))`,
+  locks: `coalesce((value_1 ->> 'client_session')::bigint,
+                   (SELECT client_session_id FROM refresh_tokens WHERE token_hash = decode(value_1 ->> 'refresh_token', 'hex')))`,
 });
 
 const presented = (subject: JagSubject) =>
-  'refreshTokenHash' in subject ? { refresh_token: subject.refreshTokenHash.toString('hex') } : subject;
+  'refreshTokenHash' in subject
+    ? { refresh_token: subject.refreshTokenHash.toString('hex') }
+    : { client_session: subject.id, sid: subject.sid, subject: subject.subject };
 
 export function idJagsRepository(sql: Sql) {
   return {

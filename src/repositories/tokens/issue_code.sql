@@ -7,7 +7,7 @@
 --     shown (authorization details that the user has just allowed on another page; null without one)
 --   issue: code, access_token (hashes in hex, each may be null), scope, subject, offline, nonce, audience, resources, details, requested, redirect_uri, code_challenge, max_codes,
 --     code_seconds, access_seconds, client_session_seconds, code_cnf (the key by which the code must be redeemed)
-CREATE FUNCTION {{issue_code}}(expected jsonb, issue jsonb, OUT refusal text, OUT issued_at timestamptz) LANGUAGE plpgsql AS $$
+CREATE FUNCTION {{issue_code}}(expected jsonb, issue jsonb, OUT refusal text, OUT issued_at timestamptz, OUT client_session bigint) LANGUAGE plpgsql AS $$
 DECLARE
   request_hash bytea := decode(expected ->> 'request', 'hex');
   issuing_session bigint := (expected ->> 'session')::bigint;
@@ -19,7 +19,6 @@ DECLARE
   shown jsonb;
   issuing record;
   facts record;
-  new_client_session bigint;
   token_audience text[];
   listed_codes bytea[];
 BEGIN
@@ -76,14 +75,14 @@ BEGIN
             issuing.auth_time, issuing.amr, issue ->> 'nonce',
             token_audience, issue -> 'resources', issue -> 'details', issue -> 'requested', issue ->> 'subject', issuing.connection_id,
             now() + make_interval(secs => (issue -> 'client_session_seconds')::double precision))
-    RETURNING id INTO new_client_session;
+    RETURNING id INTO client_session;
   INSERT INTO session_clients AS sc (session_id, client_id, subject, codes)
     VALUES (issuing_session, issuing_client, issue ->> 'subject', array_remove(ARRAY[new_code], NULL))
     ON CONFLICT (session_id, client_id) DO UPDATE SET subject = excluded.subject, codes = sc.codes || excluded.codes
     RETURNING codes INTO listed_codes;
   IF new_code IS NOT NULL THEN
     INSERT INTO authorization_codes (code_hash, client_session_id, redirect_uri, code_challenge, cnf, expires_at)
-      VALUES (new_code, new_client_session, issue ->> 'redirect_uri', issue ->> 'code_challenge', issue -> 'code_cnf',
+      VALUES (new_code, client_session, issue ->> 'redirect_uri', issue ->> 'code_challenge', issue -> 'code_cnf',
               now() + make_interval(secs => (issue -> 'code_seconds')::double precision));
     IF cardinality(listed_codes) > max_codes THEN
       PERFORM {{keep_newest_codes}}(issuing_session, issuing_client, listed_codes, max_codes);
@@ -91,7 +90,7 @@ BEGIN
   END IF;
   IF issue ->> 'access_token' IS NOT NULL THEN
     INSERT INTO access_tokens (token_hash, client_session_id, expires_at)
-      VALUES (decode(issue ->> 'access_token', 'hex'), new_client_session,
+      VALUES (decode(issue ->> 'access_token', 'hex'), client_session,
               now() + make_interval(secs => (issue -> 'access_seconds')::double precision));
   END IF;
   IF request_hash IS NOT NULL THEN

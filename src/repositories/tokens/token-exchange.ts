@@ -6,6 +6,7 @@ import type { Binding } from '../../oauth/binding.ts';
 import type { Audience } from '../../oauth/own-resource.ts';
 import { batchedCall } from '../batched-call.ts';
 import { confirmationOf } from '../confirmation.ts';
+import type { NamedClientSession } from '../sessions/client-sessions.ts';
 import { withUser } from '../users/users.ts';
 import type { Exchange } from './access-tokens.ts';
 import { type RedemptionResult, type RedemptionRow, toRedemptionResult } from './authorization-codes.ts';
@@ -14,15 +15,7 @@ import { actsAt, mayIssueFunction } from './may-issue.ts';
 import { tokenDetails } from './token-details.ts';
 
 /** The token that a client presents: an access token by its hash, or an ID Token by what it says. */
-export type PresentedSubject =
-  | { tokenHash: Buffer }
-  | {
-      sid: string;
-      clientId: string;
-      /** The subject of the user for that client. */
-      subject: string;
-      expiresAt: Date;
-    };
+export type PresentedSubject = { tokenHash: Buffer } | (NamedClientSession & { expiresAt: Date });
 
 export interface TokenExchange {
   subject: PresentedSubject;
@@ -61,13 +54,15 @@ const exchange = batchedCall('token_exchange.exchange', {
   columns: 'r.*, u.*',
   join: withUser,
   // the client session, as other statements do
-  locks: `(SELECT client_session_id FROM access_tokens WHERE token_hash = decode(value_1 ->> 'subject_token', 'hex'))`,
+  locks: `coalesce((value_1 ->> 'client_session')::bigint,
+                   (SELECT client_session_id FROM access_tokens WHERE token_hash = decode(value_1 ->> 'subject_token', 'hex')))`,
 });
 
 const subjectOf = (subject: PresentedSubject, now: Date) =>
   'tokenHash' in subject
     ? { subject_token: subject.tokenHash.toString('hex') }
     : {
+        client_session: subject.id,
         sid: subject.sid,
         subject_client: subject.clientId,
         subject_of_client: subject.subject,
