@@ -1,6 +1,6 @@
 // Defines an entity: a noun that administrators manage, declared once by its table and its members, and what follows from that.
 import { z } from 'zod';
-import { type JsonLimits, usualJson } from '../oauth/json-text.ts';
+import { type JsonLimits, usualBody, usualJson } from '../oauth/json-text.ts';
 import { rule } from '../oauth/refusals.ts';
 import type { Field, FieldKind, RuleList } from './field.ts';
 import type { Permission } from './permission.ts';
@@ -36,8 +36,8 @@ export interface Member {
   option?: string;
   /** Its column, if that has another name. */
   column?: string;
-  /** The levels and the members of objects that its value can have in JSON, if they are many. */
-  holds?: JsonLimits;
+  /** The levels and the members of objects that its value can have in JSON, if they are many, and its bytes, if they are more than usual. */
+  holds?: JsonLimits & { bytes?: number };
   /** A list whose column is jsonb. */
   json?: true;
   /** It is sealed at rest in the column NAME_encrypted, since the time in NAME_since. It is written, and never shown (security R29). */
@@ -203,6 +203,12 @@ export const changeShape = (of: Entity): z.ZodObject =>
       version: z.int().optional().describe('The version that the change is for: a newer one is a conflict.'),
     }),
   });
+
+/** The bytes of a body with these members beyond the usual ones. Undefined if none declares more. */
+export const bodyLimitOf = (members: Members): number | undefined => {
+  const bytes = Object.values(members).reduce((sum, { holds }) => sum + (holds?.bytes ?? 0), 0);
+  return bytes === 0 ? undefined : usualBody + bytes;
+};
 
 /** The limits of a JSON body with these members: the usual ones, and what the members declare. Undefined if none declares more. */
 export function jsonLimitsOf(members: Members): JsonLimits | undefined {

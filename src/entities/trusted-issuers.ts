@@ -14,11 +14,13 @@ import { lines, type Typing, words } from './field.ts';
 export const issuerAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const;
 
 const maxLinks = 1000;
+/** Characters of a subject. */
+const maxName = 255;
 const maxLifetime = 3600; // seconds
 
 const link = z.strictObject({
-  subject: text(255).min(1, rule('empty')).describe('The user as the issuer names the user (sub).'),
-  user: text(255).min(1, rule('empty')).describe('The user ID (sub) here.'),
+  subject: text(maxName).min(1, rule('empty')).describe('The user as the issuer names the user (sub).'),
+  user: text(maxName).min(1, rule('empty')).describe('The user ID (sub) here.'),
 });
 export type IssuerLink = z.infer<typeof link>;
 
@@ -107,7 +109,7 @@ export const trustedIssuers = entity({
       {
         start: [],
         json: true,
-        holds: { depth: 2, members: maxLinks * Object.keys(link.shape).length },
+        holds: { depth: 2, members: maxLinks * Object.keys(link.shape).length, bytes: maxLinks * 2 * (maxName + 16) },
         trust: true,
         option: 'link',
         form: { kind: 'lines', lines: 4, writing: 'ltr', typing: linkLines },

@@ -48,7 +48,8 @@ function measured(text: string): JsonLimits {
  */
 export const hasUniqueNames = (text: string, value: unknown): boolean => measured(text).members === countMembers(value);
 
-/** The limits of a body whose address declares no others (security R103). */
+/** The limits of a body whose address declares no others, its bytes, and those of its JSON (security R103). */
+export const usualBody = 64 * 1024;
 export const usualJson: JsonLimits = { depth: 16, members: 256 };
 
 /**

@@ -2,6 +2,7 @@
 import type { Server } from 'node:http';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Logger } from 'pino';
+import { usualBody } from '../oauth/json-text.ts';
 import type { Tracing } from '../outbound/tracing.ts';
 import { crossOriginHeaders } from './cross-origin.ts';
 import { loggedError } from './logged-addresses.ts';
@@ -36,7 +37,7 @@ export function createServer(dependencies: ServerDependencies): FastifyInstance 
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: trustProxy.length > 0 ? trustProxy : false,
-    bodyLimit: 64 * 1024,
+    bodyLimit: usualBody,
     requestTimeout: 15_000,
     childLoggerFactory: requestLog,
     // milliseconds without a byte in either direction, longer than any answer takes: it also cuts off a client that does not read (security R104)

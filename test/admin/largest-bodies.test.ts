@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { takesBody } from '../../src/admin/operations/operation.ts';
 import { allOperations } from '../../src/admin/operations/all.ts';
 import { usualJson } from '../../src/oauth/json-text.ts';
+import { filledForm, openConsole } from '../helpers/console.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 
@@ -14,6 +15,7 @@ beforeAll(async () => {
   service = await startTestService({ environment: { ...withoutLimits, ID_JAG: 'on' } });
   token = await adminToken(service);
   client = await service.createClient();
+  await api('POST', 'groups', { name: 'g' });
   await api('POST', 'resources', { resource: 'https://plain.example/', name: 'Plain', scopes: [{ value: 'read' }] });
 });
 afterAll(() => service?.stop());
@@ -50,7 +52,10 @@ const largest: Record<string, (more: number) => Promise<[path: string, body: Rec
       name: `Partner ${more}`,
       issuer: `https://partner${more}.example`,
       jwks_uri: 'https://partner.example/jwks',
-      links: times(1000 + more, (index) => ({ subject: `s${index}`, user: `u${index}` })),
+      links: times(1000 + more, (index) => ({
+        subject: `partner|${index}`.padEnd(255, '-'),
+        user: `${index}`.padEnd(255, '-'),
+      })),
       clients: [client.clientId],
       resources: ['https://plain.example/'],
       scopes: ['read'],
@@ -95,6 +100,20 @@ test.each(Object.keys(largest))(
     expect(refused.body['error_description']).not.toMatch(/^the body /);
   },
 );
+
+test('the form of a trusted issuer takes as many links as the API (security R103)', async () => {
+  const [, body] = await largest['trusted_issuers.links']!(0);
+  const root = await service.createUser({ username: 'root', admin: true });
+  const { agent } = await openConsole(service, root);
+  const { id } = (await api('POST', 'trusted-issuers', { ...body, name: 'Form', issuer: 'https://form.example' })).body;
+  const path = `/admin/trusted-issuers/${String(id)}`;
+  const form = filledForm(await agent.get(path));
+  expect(form['links']?.length).toBeGreaterThan(500_000);
+  const saved = await agent.post(path, { ...form, max_lifetime: '299' });
+  expect(saved.status, saved.body.slice(0, 300)).toBe(303);
+  const { links, max_lifetime: lifetime } = (await api('GET', `trusted-issuers/${String(id)}`)).body;
+  expect([links, lifetime]).toEqual([body['links'], 299]);
+});
 
 test('rules for claims with large maps are taken, shown, and taken again (security R103, federation 7)', async () => {
   const path = `clients/${client.clientId}`;

@@ -1,6 +1,6 @@
 // Serves the console's pages about an entity, made from its declaration: the list, and the forms that create, change and delete one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Entity, type EntityOf, type Input, keyOf, starts, view } from '../../entities/entity.ts';
+import { bodyLimitOf, type Entity, type EntityOf, type Input, keyOf, starts, view } from '../../entities/entity.ts';
 import { fieldOf, formOf, ruleListsOf } from '../../entities/form.ts';
 import type { Refusal } from '../../oauth/refusals.ts';
 import type { Cell } from '../../pages/views/console-entities.ts';
@@ -71,6 +71,8 @@ export function entityPages<E extends ShownEntity>(
     const paramsOf = (one: One) => ({ [noun]: keyOf(of, one) });
 
     const lists = ruleListsOf(of.members);
+    const bytes = bodyLimitOf(of.members);
+    const large = bytes === undefined ? {} : { bodyLimit: bytes };
     const ownerOf = (one: One): RuleOwner => ({
       path: uriOf(one),
       name: nameOf(one),
@@ -156,7 +158,7 @@ export function entityPages<E extends ShownEntity>(
     };
     console.page(app, listUri, showList, { needs: operations.list });
     console.page(app, newUri, (admin) => showForm(admin), { needs: operations.create });
-    app.post(newUri, async (request, reply) => {
+    app.post(newUri, large, async (request, reply) => {
       const sent = await submitted(request, reply, newUri, operations.create);
       if (!sent) return reply;
       const { admin, body } = sent;
@@ -208,7 +210,7 @@ export function entityPages<E extends ShownEntity>(
     console.page(app, edit, async (admin, request) => showForm(admin, await find(admin, request)), {
       needs: operations.change,
     });
-    app.post(edit, async (request, reply) => {
+    app.post(edit, large, async (request, reply) => {
       const sent = await submitted(request, reply, hereOf(request, show ? '/edit' : ''), operations.change);
       if (!sent) return reply;
       const { admin, body } = sent;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { entityAdministration } from '../../domain/administration/entities.ts';
 import { pageOf, pageShape, readCursor } from '../../domain/administration/paging.ts';
 import {
+  bodyLimitOf,
   changeShape,
   type Entity,
   type EntityOf,
@@ -52,8 +53,8 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
   const command = noun.replaceAll('_', '-');
   const tag = within ? `${noun}s` : table;
   const shared = { of, permission: of.permission, tag };
-  const limits = jsonLimitsOf(of.members);
-  const json = limits && { json: limits };
+  const [limits, bytes] = [jsonLimitsOf(of.members), bodyLimitOf(of.members)];
+  const large = { ...(limits && { json: limits }), ...(bytes !== undefined && { bodyLimit: bytes }) };
   const isPaged = of.key === undefined;
   const path = `/admin/api/${within ? `${within.table}/:${within.param}/` : ''}${tag.replaceAll('_', '-')}`;
   const owner = within && z.object({ [within.param]: text(255).describe(within.named) });
@@ -111,7 +112,7 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     summary: how.says.create,
     ...(owner && { params: owner }),
     input: () => newShape(of),
-    ...json,
+    ...large,
     status: 201,
     answer: how.answers.one,
     async handler(context, { params: given, input, actor }) {
@@ -145,7 +146,7 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     summary: how.says.change,
     params,
     input: () => changeShape(of),
-    ...json,
+    ...large,
     answer: how.answers.one,
     handler: (context, { actor, params: given, input }) =>
       how.administration(context).change(actor, nameIn(given), input, ...ownersIn(given)),
