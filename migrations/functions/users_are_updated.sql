@@ -59,8 +59,8 @@ BEGIN
      WHERE i.sub = ANY (pictured) AND u.sub = i.sub AND position(i.key IN coalesce(u.claims ->> 'picture', '')) = 0;
   END IF;
   IF EXISTS (SELECT FROM provisioning_targets) THEN
-    PERFORM note_provisioning(array_agg(sub) FILTER (WHERE b.sub = a.sub AND (a.username, a.email, a.email_verified, a.status, a.groups, a.claims)
-       IS DISTINCT FROM (b.username, b.email, b.email_verified, b.status, b.groups, b.claims))) FROM before b FULL JOIN after a USING (sub);
+    PERFORM note_provisioning(array_agg(sub) FILTER (WHERE b.sub = a.sub AND (a.username, a.email, a.email_verified, a.email_confirmed_by, a.status, a.groups, a.claims)
+       IS DISTINCT FROM (b.username, b.email, b.email_verified, b.email_confirmed_by, b.status, b.groups, b.claims))) FROM before b FULL JOIN after a USING (sub);
   END IF;
   IF regrouped IS NULL THEN
     RETURN NULL;

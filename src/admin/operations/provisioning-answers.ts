@@ -22,7 +22,7 @@ const account = z.object({
     .enum(provisioningProblems)
     .optional()
     .describe(
-      'taken: an account with this userName has another externalId. ambiguous: several accounts match. unnamed: the application named no id of the new account.',
+      'taken: an account with this userName has another externalId, or is not known to be that of the user. ambiguous: several accounts match. unnamed: the application named no id of the new account.',
     ),
   last_act: z.enum(provisioningActs).optional(),
   answer_status: z.int().optional().describe('The status of the last answer.'),

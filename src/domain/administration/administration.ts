@@ -134,7 +134,7 @@ export function createAdministration(store: Store) {
         .transaction(async (repositories) => {
           const checked = await checkedAttributes(repositories, attributes);
           const claims = withoutNulls({ ...user.claims, ...checked.values });
-          const made = await repositories.users.insert({ ...user, claims });
+          const made = await repositories.users.insert({ ...user, claims, isNameGiven: true });
           await keepUnique(repositories, made.sub, checked);
           const { sub, admin } = made;
           // a deleted user must be nowhere but for the sub: no event has a name or an address in its detail (federation 14)

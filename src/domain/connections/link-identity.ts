@@ -157,6 +157,7 @@ export function createLinkIdentity({
       const first = connection!.sync !== 'never';
       const user = await users.insert({
         username: wanted,
+        isNameGiven: request.purpose === 'sign-in' && request.imported,
         email: vouched,
         confirmedBy: vouched === undefined ? undefined : confirmedBy(),
         claims: first ? mappedClaims(connection!.claimRules, identity.claims) : {},

@@ -7,7 +7,14 @@ import type {
 import type { Target } from '../../repositories/provisioning/provisioning-targets.ts';
 import type { Store } from '../../repositories/store.ts';
 import { mayUse } from '../../rules/access/access.ts';
-import { accountOf, changesOf, type Found, userSchema, type Values } from '../../rules/provisioning/account.ts';
+import {
+  accountOf,
+  changesOf,
+  type Found,
+  hasAddress,
+  userSchema,
+  type Values,
+} from '../../rules/provisioning/account.ts';
 import type { TargetConnection } from './target-client.ts';
 
 /** What became of an attempt: an outcome to record, or that the user has no account, or another access than noted, or another instance has taken over. */
@@ -17,11 +24,23 @@ export type Delivered =
   | { kind: 'recount'; isWanted: boolean }
   | { kind: 'lost' };
 
-const problems: Record<ProvisioningProblem, string> = {
+const problems: Record<ProvisioningProblem | 'chosen', string> = {
   taken: 'an account with this userName has another externalId',
+  // shown as taken
+  chosen:
+    'an account of this name exists there: the user may have chosen the name, and the account has no address of the user that is confirmed here',
   ambiguous: 'several accounts match',
   unnamed: 'the answer named no id of the new account, and the account cannot be found',
 };
+
+/** Says whether an account that was there before, and has the user's name, is the user's. */
+type IsUsers = (found: Found) => Promise<boolean>;
+/** What a user who may use the application is to have there. */
+interface Wanted {
+  externalId: string;
+  values: Values;
+  isUsers: IsUsers;
+}
 
 /** The part of an outcome that stays while nothing is known to be different. */
 const asBefore = (account: Account) => ({
@@ -32,42 +51,49 @@ const asBefore = (account: Account) => ({
 });
 
 export function createAccountDelivery(store: Store) {
-  async function wantedOf({ sub }: Account, { client: clientId, attributes }: Target) {
+  async function wantedOf({ sub }: Account, { client: clientId, attributes }: Target): Promise<Wanted | undefined> {
     // not from the cache, which may be out of date
     const [user, client] = [await store.users.find(sub), await store.clients.find(clientId)];
     if (!user || !client || mayUse(user, client) !== 'yes') return undefined;
     const externalId = (await store.pairwiseSubjects.obtain(client.metadata, sub)) ?? sub;
     const address = user.confirmedBy === undefined ? undefined : user.email;
+    // the word of a connection or of an import proves nothing
+    const proven = user.confirmedBy === 'word' ? undefined : address;
+    const isUsers = async ({ values }: Found): Promise<boolean> =>
+      (proven !== undefined && hasAddress(values, proven)) || (await store.users.isNameGiven(sub));
     return {
       externalId,
+      isUsers,
       values: accountOf({ username: user.username, address, claims: user.claims }, externalId, attributes),
     };
   }
 
-  /** Finds the account by externalId, then by userName, and never by an address. */
+  /**
+   * Finds the account by externalId, then by userName, and never by an address.
+   * @param named isUsers says whether the account of this name, without an externalId, may be taken over
+   */
   async function match(
     connection: TargetConnection,
     externalId: string,
-    userName?: string,
-  ): Promise<{ found?: Found; problem?: ProvisioningProblem; status: number }> {
+    named?: { userName: string; isUsers: IsUsers },
+  ): Promise<{ found?: Found; problem?: keyof typeof problems; status: number }> {
     const { found: own, status } = await connection.find('Users', 'externalId', externalId);
     if (own.length > 1) return { problem: 'ambiguous', status };
-    if (own[0] || userName === undefined) return { ...(own[0] && { found: own[0] }), status };
-    const named = await connection.find('Users', 'userName', userName);
-    if (named.found.length > 1) return { problem: 'ambiguous', status: named.status };
-    const [found] = named.found;
-    if (found?.externalId !== undefined && found.externalId !== externalId)
-      return { problem: 'taken', status: named.status };
-    return { ...(found && { found }), status: named.status };
+    if (own[0] || !named) return { ...(own[0] && { found: own[0] }), status };
+    const { found: all, status: answered } = await connection.find('Users', 'userName', named.userName);
+    if (all.length > 1) return { problem: 'ambiguous', status: answered };
+    const [found] = all;
+    if (!found || found.externalId === externalId) return { ...(found && { found }), status: answered };
+    if (found.externalId !== undefined) return { problem: 'taken', status: answered };
+    return (await named.isUsers(found)) ? { found, status: answered } : { problem: 'chosen', status: answered };
   }
 
   async function create(
     account: Account,
     connection: TargetConnection,
-    externalId: string,
-    values: Values,
+    { externalId, values, isUsers }: Wanted,
   ): Promise<Delivered> {
-    const problem = (which: ProvisioningProblem, status: number): Delivered => ({
+    const problem = (which: keyof typeof problems, status: number): Delivered => ({
       kind: 'outcome',
       outcome: {
         act: 'unchanged',
@@ -76,13 +102,14 @@ export function createAccountDelivery(store: Store) {
         remoteId: undefined,
         written: undefined,
         isMade: false,
-        problem: which,
+        problem: which === 'chosen' ? 'taken' : which,
         status,
       },
       failure: problems[which],
     });
     const written = values;
-    const matched = await match(connection, externalId, String(values['userName']));
+    const userName = String(values['userName']);
+    const matched = await match(connection, externalId, { userName, isUsers });
     if (matched.problem) return problem(matched.problem, matched.status);
     if (matched.found) {
       const { id } = matched.found;
@@ -107,7 +134,8 @@ export function createAccountDelivery(store: Store) {
     if (account.problem === 'unnamed') return problem('unnamed', matched.status);
     if (!(await store.provisionedUsers.post(account, externalId))) return { kind: 'lost' };
     const made = await connection.create('Users', { schemas: [userSchema], ...values });
-    const id = made.id ?? (await match(connection, externalId, String(values['userName']))).found?.id;
+    // there was no account of this name before
+    const id = made.id ?? (await match(connection, externalId, { userName, isUsers: async () => true })).found?.id;
     if (id === undefined) return problem('unnamed', made.status);
     return {
       kind: 'outcome',
@@ -123,24 +151,20 @@ export function createAccountDelivery(store: Store) {
     };
   }
 
-  async function keep(
-    account: Account,
-    connection: TargetConnection,
-    externalId: string,
-    values: Values,
-  ): Promise<Delivered> {
+  async function keep(account: Account, connection: TargetConnection, wanted: Wanted): Promise<Delivered> {
+    const { externalId, values } = wanted;
     let before = account.written ?? {};
     const { remoteId, isToCheck } = account;
-    if (remoteId === undefined) return create(account, connection, externalId, values);
+    if (remoteId === undefined) return create(account, connection, wanted);
     if (isToCheck) {
       const found = await connection.read('Users', remoteId);
-      if (!found) return create(account, connection, externalId, values);
+      if (!found) return create(account, connection, wanted);
       // an account that ended there is one again; other values may be those into which the target turned ours
       if (found.values['active'] === false) before = { ...before, active: false };
     }
     const changes = changesOf(before, values);
     const status = changes.length === 0 ? undefined : await connection.patch('Users', remoteId, changes);
-    if (changes.length > 0 && status === undefined) return create(account, connection, externalId, values);
+    if (changes.length > 0 && status === undefined) return create(account, connection, wanted);
     return {
       kind: 'outcome',
       outcome: {
@@ -184,6 +208,6 @@ export function createAccountDelivery(store: Store) {
     const wanted = await wantedOf(account, target);
     // what would end counts among what ends at once, and may have to wait for an administrator (federation FR16)
     if (account.isWanted !== (wanted !== undefined)) return { kind: 'recount', isWanted: wanted !== undefined };
-    return wanted ? keep(account, connection, wanted.externalId, wanted.values) : end(account, target, connection);
+    return wanted ? keep(account, connection, wanted) : end(account, target, connection);
   };
 }

@@ -250,6 +250,7 @@ export function createScimUsers({ store, config, connectionKinds }: ScimUsersOpt
             adopted ??
             (await users.insert({
               username: values.userName,
+              isNameGiven: true,
               email: address,
               confirmedBy: address === undefined ? undefined : 'authority',
               claims: withoutNulls(claims),

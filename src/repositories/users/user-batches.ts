@@ -36,9 +36,9 @@ export interface ImportedUser {
 // in the order of their keys, so that two imports of the same users cannot deadlock
 const insert = statement(
   'user_batches.insert',
-  `INSERT INTO users (sub, username, email, email_verified, email_confirmed_by, password_hash, status, admin, groups, claims)
+  `INSERT INTO users (sub, username, email, email_verified, email_confirmed_by, password_hash, status, admin, groups, claims, username_given)
    SELECT coalesce(sub, gen_random_uuid()::text), username, email, confirmed_by IS NOT NULL, confirmed_by, password_hash,
-          coalesce(status, 'enabled'), coalesce(admin, false), coalesce(groups, '{}'), coalesce(claims, '{}')
+          coalesce(status, 'enabled'), coalesce(admin, false), coalesce(groups, '{}'), coalesce(claims, '{}'), true
      FROM jsonb_to_recordset($1) AS n (sub text, username text, email text, confirmed_by text, password_hash text,
           status text, admin boolean, groups text[], claims jsonb)
     WHERE NOT EXISTS (SELECT FROM login_keys k WHERE k.key IN (login_key(n.username), login_key(n.email), login_key(n.sub)))

@@ -27,6 +27,8 @@ export interface NewUser {
   /** Undefined for a generated sub. */
   sub?: string | undefined;
   username: string;
+  /** Whether an administrator, an import or a source gave the name: any other may be the choice of the user. */
+  isNameGiven?: boolean | undefined;
   email?: string | undefined;
   /** Who confirmed the address; undefined if it is not confirmed. */
   confirmedBy?: Confirmation | undefined;
@@ -93,16 +95,17 @@ const isTaken = statement(
   'users.is_taken',
   'SELECT EXISTS (SELECT FROM login_keys WHERE key = login_key($1) AND (is_client OR sub IS DISTINCT FROM $2)) AS taken',
 );
+const isNameGiven = statement('users.is_name_given', 'SELECT username_given FROM users WHERE sub = $1');
 const insert = statement(
   'users.insert',
-  `INSERT INTO users (username, email, email_verified, email_confirmed_by, password_hash, admin, groups, claims, sub)
-   VALUES ($1, $2, $3::text IS NOT NULL, $3, $4, $5, $6, $7, coalesce($8, gen_random_uuid()::text)) RETURNING *`,
+  `INSERT INTO users (username, email, email_verified, email_confirmed_by, password_hash, admin, groups, claims, sub, username_given)
+   VALUES ($1, $2, $3::text IS NOT NULL, $3, $4, $5, $6, $7, coalesce($8, gen_random_uuid()::text), $9) RETURNING *`,
 );
 // one administrator, and only while there is none (security R92)
 const insertFirstAdmin = statement(
   'users.insert_first_admin',
-  `INSERT INTO users (username, password_hash, admin)
-   SELECT $1, $2, true WHERE NOT EXISTS (SELECT FROM users WHERE admin AND status = 'enabled') RETURNING *`,
+  `INSERT INTO users (username, password_hash, admin, username_given)
+   SELECT $1, $2, true, true WHERE NOT EXISTS (SELECT FROM users WHERE admin AND status = 'enabled') RETURNING *`,
 );
 // always in the same order, so that of two administrators who remove each other's rights the second waits, and then sees the first change
 const lockAdmins = statement(
@@ -121,11 +124,12 @@ const hasAdminWhoCanSignIn = statement(
 const lockTable = statement('users.lock_table', 'LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
 /** Whether the change leaves the address as it was, confirmed. */
 const staysConfirmed = 'email_verified AND NOT ($3 AND $4 IS DISTINCT FROM email)';
-// a confirmation stays, unless a better one replaces a word
+// a confirmation stays, unless a better one replaces a word; users choose their name once at most, so that another name is given
 const update = statement(
   'users.update',
   `UPDATE users SET
      username = coalesce($2, username),
+     username_given = username_given OR coalesce($2 <> username, false),
      email = CASE WHEN $3 THEN $4 ELSE email END,
      email_verified = CASE WHEN $10 THEN $5::text IS NOT NULL ELSE ${staysConfirmed} END,
      email_confirmed_by = CASE
@@ -232,6 +236,10 @@ export function usersRepository(sql: Sql) {
     async isTaken(text: string, beside?: string): Promise<boolean> {
       return (await sql.query<{ taken: boolean }>(isTaken, [text, beside]))[0]!.taken;
     },
+    /** Whether an administrator, an import or a source gave the user name. */
+    async isNameGiven(sub: string): Promise<boolean> {
+      return (await sql.query<{ username_given: boolean }>(isNameGiven, [sub]))[0]?.username_given ?? false;
+    },
     async insert(user: NewUser): Promise<User> {
       const [row] = await sql.query<UserRow>(insert, [
         user.username,
@@ -242,6 +250,7 @@ export function usersRepository(sql: Sql) {
         user.groups ?? [],
         user.claims ?? {},
         user.sub,
+        user.isNameGiven ?? false,
       ]);
       return toUser(row!);
     },

@@ -106,6 +106,19 @@ const ofTarget = new Set(['meta', 'groups']);
 const keyOf = (values: Values, name: string): string =>
   Object.keys(values).find((key) => key.toLowerCase() === name.toLowerCase()) ?? name;
 
+/**
+ * Whether an account as it was read has an address, among its addresses or as its name. Only the case of ASCII letters is no difference: other
+ * letters that become equal in lower case can be those of another mailbox.
+ */
+export function hasAddress(resource: Values, address: string): boolean {
+  const plain = (text: string) => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+  const emails = resource[keyOf(resource, 'emails')];
+  const listed = Array.isArray(emails) ? emails.map((one: unknown) => (isObject(one) ? one['value'] : one)) : [];
+  return [...listed, resource[keyOf(resource, 'userName')]].some(
+    (one) => typeof one === 'string' && plain(one) === plain(address),
+  );
+}
+
 const membersIn = (resource: Values): Values[] => {
   const members = resource[keyOf(resource, 'members')];
   return Array.isArray(members) ? members.filter(isObject) : [];
