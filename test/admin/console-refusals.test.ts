@@ -276,7 +276,7 @@ const forms: Record<string, Form> = {
     wrong: {
       name: ['', 'x'.repeat(101), 'a\u202eb'],
       issuer: ['', 'http://partner.example', '{issuer}'],
-      clients: ['', '[]', '{}', '[{"client":"nobody","id":"x","scopes":["read"]}]'],
+      clients: ['', '{}', '[{"client":"nobody","id":"x","scopes":["read"]}]'],
       resources: 'no URI',
       subject: tampered,
       status: tampered,
