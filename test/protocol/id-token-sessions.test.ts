@@ -127,6 +127,26 @@ test('once its own authorization has ended, an ID Token is worth nothing, though
   expect(await gets(second.id_token)).toBe('orders.read orders.write');
 });
 
+test('the new token ends with the authorization that issued the ID Token, and with no other one (security R145)', async () => {
+  const { user, agent, tokens } = await browser();
+  const codes = [
+    await obtainCode(service, app, user, strong, agent),
+    await obtainCode(service, app, user, weak, agent),
+  ];
+  const [first] = await Promise.all(codes.map(async (code) => (await redeem(service.issuer, app, code)).body));
+  await tokens(weak);
+  const { body } = await exchange(service.issuer, gateway, String(first!['id_token']), {
+    ...idToken,
+    resource: orders,
+  });
+  const given = String(body['access_token']);
+  const thief = await service.createClient();
+  await redeem(service.issuer, thief, codes[1]!);
+  expect(await shown(given, gateway)).toMatchObject({ active: true, scope: 'orders.read orders.write' });
+  await redeem(service.issuer, thief, codes[0]!);
+  expect(await shown(given, gateway)).toEqual({ active: false });
+});
+
 test('a later sign-in with a second factor makes an earlier ID Token no stronger, neither for an API nor in an ID-JAG (RFC 9470 3, security R145)', async () => {
   const { agent, tokens } = await browser();
   const first = await tokens(strong);
@@ -138,7 +158,12 @@ test('a later sign-in with a second factor makes an earlier ID Token no stronger
   const levels = [];
   for (const given of [first.id_token, String(second['id_token'])]) {
     const { body } = await jag(given);
+    const exchanged = await exchange(service.issuer, gateway, given, { ...idToken, resource: orders });
+    const { amr } = (await shown(String(exchanged.body['access_token']), gateway))['extended_claims'] as {
+      amr: string[];
+    };
     levels.push([
+      amr.includes('mfa'),
       decodeJwt(given)['acr'],
       decodeJwt(String(body['access_token']))['acr'],
       (await shown(given))['acr'],
@@ -147,8 +172,8 @@ test('a later sign-in with a second factor makes an earlier ID Token no stronger
   }
   const password = 'urn:gatehouse:acr:password';
   expect(levels).toEqual([
-    [password, password, password, 'invalid_target'],
-    [multiFactor, multiFactor, multiFactor, 'orders.read orders.write'],
+    [false, password, password, password, 'invalid_target'],
+    [true, multiFactor, multiFactor, multiFactor, 'orders.read orders.write'],
   ]);
 });
 
@@ -218,14 +243,14 @@ test('jti is another one in each ID Token, and is the only name of the authoriza
 test('an ID Token that its client could have signed names an authorization of this client, user and session, or none (security R122)', async () => {
   const own = await service.createClient({ id_token_signed_response_alg: 'HS256' });
   const { user, agent, tokens } = await browser();
-  const foreign = decodeJwt((await tokens(strong)).id_token).jti;
-  const code = await obtainCode(service, own, user, { scope: 'openid' }, agent);
-  const payload = decodeJwt(String((await redeem(service.issuer, own, code)).body['id_token']));
+  const elsewhere = await obtainTokens(service, own, user, { scope: 'openid' });
+  const others = [(await tokens(strong)).id_token, elsewhere.id_token].map((each) => decodeJwt(each).jti);
+  const payload = decodeJwt((await obtainTokens(service, own, user, { scope: 'openid' }, agent)).id_token);
   const signed = (jti: unknown) =>
     new SignJWT({ ...payload, jti: jti as string })
       .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
       .sign(Buffer.from(own.clientSecret));
   expect(await shown(await signed(payload.jti), own)).toMatchObject({ active: true, scope: 'openid' });
-  for (const jti of [undefined, foreign, 7, '', 'A'.repeat(22), `${String(payload.jti)}=`])
+  for (const jti of [undefined, ...others, 7, '', 'A'.repeat(22), `${String(payload.jti)}=`])
     expect(await shown(await signed(jti), own), String(jti)).toEqual({ active: false });
 });
