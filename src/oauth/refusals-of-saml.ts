@@ -15,6 +15,10 @@ export const samlRules = {
   'saml.metadata': '{member} is not the metadata of one SAML application',
   'saml.metadata-uri':
     'the metadata could not be read: they must be answered with status 200, over https and from a public address',
+  'saml.name-id-written':
+    'name_id must not be attribute:{name}: users can change this value, and so they could sign in as another user there',
+  'saml.names-users':
+    'person must not be write: the SAML application {client} takes this attribute as the NameID of its users',
   'saml.needs': 'a SAML application needs entity_id and acs_uris',
   'saml.oauth': 'a SAML application uses no grant types, response types, redirect URIs or scopes of OAuth',
   'saml.signed': 'require_signed_requests needs the certificates of the application',

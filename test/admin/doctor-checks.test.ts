@@ -59,11 +59,11 @@ const second = { ...first, host: 'b', settings: { BASE_URL: at, START_PAGE: 'on'
 const keys = { given: ['aa'], stored: ['aa'], encrypting: ['aa'], mode: undefined };
 const long = { ...probe, answer: { ...answer } };
 const lengths = { short: probe, long, length: longState.length };
-const config = loadConfig({});
 const set = (environment: Record<string, string>) => ({
   config: loadConfig(environment),
   overruled: [],
   missingGroups: [],
+  writtenNameIds: [],
 });
 const mailed = { kind: 'smtp', place: 'mail:587', hasCredentials: true, refused: undefined } as const;
 const quiet = { outbox: [], imports: [], transactions: [] };
@@ -83,13 +83,14 @@ const cases: [{ name: string }, () => { state: string; says: string; todo?: stri
     /longer than AUDIT_RETENTION/,
   ],
   [settings, () => settings.judge(set({ TRUST_PROXY: '0.0.0.0/0' })), 'warning', /trusts every address/],
-  [settings, () => settings.judge({ config, overruled: [], missingGroups: ['crew'] }), 'warning', /names crew/],
+  [settings, () => settings.judge({ ...set({}), missingGroups: ['crew'] }), 'warning', /names crew/],
   [
     settings,
-    () => settings.judge({ config, overruled: ['BASE_URL'], missingGroups: [] }),
+    () => settings.judge({ ...set({}), writtenNameIds: [{ clientId: 'wiki', name: 'nickname' }] }),
     'warning',
-    /another BASE_URL/,
+    /NameID of wiki \(nickname\)/,
   ],
+  [settings, () => settings.judge({ ...set({}), overruled: ['BASE_URL'] }), 'warning', /another BASE_URL/],
   [instances, () => instances.judge({ ...alone, running: 1, version: '1.0.0', installed: '1.0.0' }), 'ok'],
   [
     instances,

@@ -168,7 +168,7 @@ export const everyMember = (sector: string) => ({
       acs_uris: ['https://every.example/saml/acs'],
       slo_uri: 'https://every.example/saml/slo',
       certificates: [certificate],
-      name_id: 'attribute:team',
+      name_id: 'attribute:number',
       sign_response: true,
       encryption_certificate: certificate,
       require_signed_requests: true,

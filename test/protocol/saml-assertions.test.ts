@@ -13,7 +13,7 @@ let service: TestService;
 let user: TestUser;
 let agent: UserAgent;
 beforeAll(async () => {
-  service = await startTestService({ environment: withoutLimits });
+  service = await startTestService({ environment: { ...withoutLimits, PROFILE_EDITABLE: 'nickname' } });
   user = await service.createUser({
     email: 'ada@corp.example',
     emailVerified: true,
@@ -93,6 +93,41 @@ test('an address that nobody confirmed is neither a NameID nor an attribute (fed
   expect((await mapped.signIn(agent, user)).xml).toContain('ada@corp.example');
   const absent = await create({ name_id: 'attribute:family_name' });
   expect(statusesOf(await absent.signIn(agent, user))).toEqual(['Responder', 'InvalidNameIDPolicy']);
+});
+
+test('no value that users write themselves is a NameID: not of the profile, and not of an attribute (federation 9, security R163)', async () => {
+  const token = await adminToken(service);
+  const api = (path: string, method: string, body?: unknown) =>
+    call(`${service.issuer}/admin/api/${path}`, { token, method, body });
+  for (const [name, person] of [
+    ['employee_number', 'write'],
+    ['badge', 'read'],
+  ])
+    expect(await api('attributes', 'POST', { name, type: 'string', person })).toMatchObject({ status: 201 });
+  const sp = await create({ name_id: 'attribute:badge' });
+  const path = `clients/${sp.clientId}`;
+  const refused = { status: 400, body: { error: 'invalid_request' } };
+  for (const name of ['nickname', 'employee_number']) {
+    await expect(create({ name_id: `attribute:${name}` })).rejects.toThrow('users can change this value');
+    expect(await api(path, 'PATCH', { name_id: `attribute:${name}` })).toMatchObject(refused);
+  }
+  // neither does the attribute open later, nor does one begin with it
+  const open = await api('attributes/badge', 'PATCH', { person: 'write' });
+  expect(open).toMatchObject({ status: 409, body: { error: 'conflict' } });
+  expect(open.body['error_description']).toContain(sp.clientId);
+  expect(await api('attributes/badge', 'DELETE')).toMatchObject({ status: 204 });
+  expect(await api('attributes', 'POST', { name: 'badge', type: 'string', person: 'write' })).toMatchObject({
+    status: 409,
+  });
+  expect(await api(path, 'PATCH', { name_id: 'persistent' })).toMatchObject({ status: 200 });
+  expect(await api('attributes', 'POST', { name: 'badge', type: 'string', person: 'write' })).toMatchObject({
+    status: 201,
+  });
+  // one from before stays, and doctor names it
+  await service.database.sql(`UPDATE clients SET name_id = 'attribute:badge' WHERE client_id = $1`, [sp.clientId]);
+  expect(await api(path, 'PATCH', { name_id: 'attribute:badge', client_name: 'Old' })).toMatchObject({ status: 200 });
+  const seen = await service.store.doctorView.writtenNameIds(['nickname']);
+  expect(seen).toEqual([{ clientId: sp.clientId, name: 'badge' }]);
 });
 
 test('a value of more than 256 characters is no NameID (SAML Core 8.3.7)', async () => {

@@ -1,5 +1,6 @@
 // Creates and changes a client with its credentials, as the operations of administrators do.
 import type { ClientDecision } from '../../domain/administration/administration.ts';
+import { refuseEditableNameId } from '../../domain/administration/saml-application.ts';
 import { conflict, invalidClientMetadata, invalidRequest } from '../../oauth/errors.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { refusal } from '../../oauth/refusals.ts';
@@ -50,6 +51,7 @@ export async function makeClient(
   const own = { ...kind?.settings, ...settings };
   const metadata = { ...wanted, ...metadataOfKind(kind?.stored ?? 'oauth', {}, own, config.issuer) };
   if (kind?.stored === 'proxy') own.start_uri ??= firstPageOf(own.hosts![0]!);
+  refuseEditableNameId(own, config.profileEditable);
   const weakSecret = checkGivenSecret(given, metadata);
   await checkSector(metadata);
   const { stored, shown } = newCredentials(secretBox, clientId, metadata, given.client_secret);
@@ -100,6 +102,7 @@ export async function reviseClient(
   let newSecret: string | undefined;
   const client = await administration.changeClient(actor, clientId, (current) => {
     const decision = decide(current);
+    refuseEditableNameId(decision, config.profileEditable, current);
     const follows = metadataOfKind(current.kind, current, decision, config.issuer);
     if (!metadataOf && decision.hosts === undefined) return decision;
     const metadata = { ...(metadataOf?.(current) ?? current.metadata), ...follows };

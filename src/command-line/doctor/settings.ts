@@ -19,14 +19,17 @@ interface SeenSettings {
   >;
   overruled: readonly string[];
   missingGroups: readonly string[];
+  writtenNameIds: readonly { clientId: string; name: string }[];
 }
 
 export const settings = check<SeenSettings>('settings', {
   async look({ config, overruled, store }) {
     const { groups } = config.secondFactor;
-    return { config, overruled, missingGroups: groups.length > 0 ? await store.doctorView.missingGroups(groups) : [] };
+    const missingGroups = groups.length > 0 ? await store.doctorView.missingGroups(groups) : [];
+    const writtenNameIds = await store.doctorView.writtenNameIds(config.profileEditable);
+    return { config, overruled, missingGroups, writtenNameIds };
   },
-  judge({ config, overruled, missingGroups }) {
+  judge({ config, overruled, missingGroups, writtenNameIds }) {
     const { lifetimes } = config;
     const found: Finding[] = [];
     const say = (isSo: boolean, says: string, todo: string) => void (isSo && found.push(warning(says, todo)));
@@ -70,6 +73,11 @@ export const settings = check<SeenSettings>('settings', {
       missingGroups.length > 0,
       `REQUIRE_SECOND_FACTOR_GROUPS names ${missingGroups.join(', ')}, and there is no such group`,
       'Correct the name, or create the group: until then no user is asked because of it.',
+    );
+    say(
+      writtenNameIds.length > 0,
+      `users can change the NameID of ${writtenNameIds.map(({ clientId, name }) => `${clientId} (${name})`).join(', ')}`,
+      'Give the application another name_id, or do not let users change the value (PROFILE_EDITABLE, or person of the attribute): they could sign in as another user there.',
     );
     say(
       overruled.length > 0,

@@ -243,9 +243,10 @@ export function createAdministration(store: Store) {
       }),
     /** @param settings the settings beside the metadata */
     createClient: (by: Actor, client: NewClient, settings: ClientChange = {}): Promise<Client> =>
-      operation<Client>(by, async ({ clients, connections, references }) => {
+      operation<Client>(by, async (repositories) => {
+        const { clients } = repositories;
         const { clientId, metadata, status } = client;
-        await requireSettings({ connections, references }, client.kind ?? 'oauth', settings);
+        await requireSettings(repositories, client.kind ?? 'oauth', settings);
         await clients.insert(client);
         const made = found(await checkedApplication(clients.update(clientId, settings)), 'client');
         const detail = { name: metadata.client_name, scope: metadata.scope, status };

@@ -5,14 +5,16 @@ import { refusal } from '../../oauth/refusals.ts';
 import type { Store } from '../../repositories/store.ts';
 import { fitsType, maxAttributes } from '../../rules/claims/attributes.ts';
 import { entityAdministration } from './entities.ts';
+import { refuseOpenedNameId } from './saml-application.ts';
 
 export const attributeAdministration = (store: Store) =>
   entityAdministration(store, attributes, {
     repository: (repositories) => repositories.attributes,
     taken: refusal('attribute.exists', 'name', { most: String(maxAttributes) }),
     facts: ({ name, type }, act) => ({ detail: { attribute: name, ...(act === 'created' && { type }) } }),
-    async check(_repositories, after) {
+    async check(repositories, after, members) {
       if (!fitsType(after)) throw invalidRequest(refusal('attribute-type', after.unique ? 'unique' : 'choices'));
+      if (members.includes('person') && after.person === 'write') await refuseOpenedNameId(repositories, after.name);
     },
     async stored(repositories, { name, unique }, members) {
       if (members.includes('unique') && !(await repositories.attributes.makeUnique(name, unique)))

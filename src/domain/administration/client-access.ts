@@ -4,19 +4,20 @@ import { type Members, viewOf } from '../../entities/entity.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import type { StoredKind } from '../../rules/clients/kinds.ts';
-import { refuseSamlMembers } from './saml-application.ts';
+import { refuseSamlMembers, refuseWrittenNameId } from './saml-application.ts';
 import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
 import type { Repositories } from '../../repositories/store.ts';
 
 /** Checks the settings of a change by the rules that need other members or other nouns. @throws OAuthError invalid_request */
 export async function requireSettings(
-  repositories: Pick<Repositories, 'connections' | 'references'>,
+  repositories: Pick<Repositories, 'attributes' | 'connections' | 'references'>,
   kind: StoredKind,
   change: ClientChange,
   before?: Client,
 ): Promise<void> {
   requireGroups(change, before);
   refuseSamlMembers(kind, change);
+  await refuseWrittenNameId(repositories, change, before);
   await requireNamed(repositories, change, before);
 }
 

@@ -4,8 +4,10 @@ import { isTakenKey } from '../../database/database.ts';
 import { conflict, invalidRequest } from '../../oauth/errors.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { refusal } from '../../oauth/refusals.ts';
+import { attributeOfNameId, nameIdOfAttribute } from '../../rules/saml/name-id.ts';
 import type { StoredKind } from '../../rules/clients/kinds.ts';
 import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
+import type { Repositories } from '../../repositories/store.ts';
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null && value !== false;
 
@@ -14,6 +16,39 @@ export function refuseSamlMembers(kind: StoredKind, change: ClientChange): void 
   if (kind === 'saml') return;
   const member = Object.keys(samlSettings).find((name) => isGiven((change as Record<string, unknown>)[name]));
   if (member !== undefined) throw invalidRequest(refusal('saml.kind', member, { member }));
+}
+
+/**
+ * Refuses a NameID whose value the users write themselves: it decides who they are at the application.
+ * @param editable the claims that users change in their profile
+ * @throws OAuthError invalid_request
+ */
+export function refuseEditableNameId(
+  { name_id: wanted }: Pick<ClientChange, 'name_id'>,
+  editable: readonly string[],
+  before?: Pick<Client, 'nameId'>,
+): void {
+  const name = attributeOfNameId(wanted);
+  if (name !== undefined && wanted !== before?.nameId && editable.includes(name))
+    throw invalidRequest(refusal('saml.name-id-written', 'name_id', { name }));
+}
+
+/** The same for an attribute that its users write. It cannot be opened to them until the transaction ends. @throws OAuthError invalid_request */
+export async function refuseWrittenNameId(
+  { attributes }: Pick<Repositories, 'attributes'>,
+  { name_id: wanted }: Pick<ClientChange, 'name_id'>,
+  before?: Pick<Client, 'nameId'>,
+): Promise<void> {
+  const name = attributeOfNameId(wanted);
+  if (name === undefined || wanted === before?.nameId) return;
+  const written = (await attributes.listForUse()).filter(({ person }) => person === 'write').map((one) => one.name);
+  refuseEditableNameId({ name_id: wanted }, written, before);
+}
+
+/** Refuses to open an attribute to its users that is a NameID. @throws OAuthError conflict */
+export async function refuseOpenedNameId({ clients }: Pick<Repositories, 'clients'>, name: string): Promise<void> {
+  const client = await clients.findIdByNameId(nameIdOfAttribute(name));
+  if (client !== undefined) throw conflict(refusal('saml.names-users', 'person', { client }));
 }
 
 /** Refuses a SAML application that could not sign users in, or that mixes protocols. @throws OAuthError invalid_request */

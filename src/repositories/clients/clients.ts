@@ -137,6 +137,7 @@ const listWithoutStart = statement(
     ORDER BY login_key(coalesce(metadata ->> 'client_name', client_id)) COLLATE "und-x-icu", client_id LIMIT $1`,
 );
 const findByEntityId = statement('clients.find_by_entity_id', 'SELECT client_id FROM clients WHERE entity_id = $1');
+const findByNameId = statement('clients.find_by_name_id', 'SELECT client_id FROM clients WHERE name_id = $1 LIMIT 1');
 const listWeakened = statement(
   'clients.list_weakened',
   `SELECT client_id AS "clientId", coalesce(metadata ->> 'client_name', client_id) AS name, development, weak_secret AS "weakSecret"
@@ -222,10 +223,11 @@ export function clientsRepository(sql: Sql) {
     findByRegistrationToken: (tokenHash: Buffer): Promise<Client | undefined> =>
       one(sql.query<Row>(findByRegistrationToken, [tokenHash])),
     /** The client_id of the SAML application with this entity ID. */
-    async findIdByEntity(entityId: string): Promise<string | undefined> {
-      const [row] = await sql.query<{ client_id: string }>(findByEntityId, [entityId]);
-      return row?.client_id;
-    },
+    findIdByEntity: async (entityId: string): Promise<string | undefined> =>
+      (await sql.query<{ client_id: string }>(findByEntityId, [entityId]))[0]?.client_id,
+    /** The client_id of a SAML application with this NameID. */
+    findIdByNameId: async (nameId: string): Promise<string | undefined> =>
+      (await sql.query<{ client_id: string }>(findByNameId, [nameId]))[0]?.client_id,
     /** The enabled clients that the start page can show, by name. */
     async listStarts(limit: number): Promise<Client[]> {
       return (await sql.query<Row>(listStarts, [limit])).map(toClient);

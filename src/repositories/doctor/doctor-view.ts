@@ -81,6 +81,14 @@ const groups = statement(
   'doctor.groups',
   'SELECT named.name FROM unnest($1::text[]) AS named (name) WHERE NOT EXISTS (SELECT FROM groups g WHERE g.name = named.name)',
 );
+// the value after attribute: is the name
+const writtenNameIds = statement(
+  'doctor.written_name_ids',
+  `SELECT client_id AS "clientId", substr(name_id, 11) AS name FROM clients
+    WHERE name_id LIKE 'attribute:%'
+      AND (substr(name_id, 11) = ANY ($1) OR EXISTS (SELECT FROM attributes a WHERE a.name = substr(name_id, 11) AND a.person = 'write'))
+    ORDER BY 1 LIMIT 20`,
+);
 
 export function doctorViewRepository(sql: Sql) {
   return {
@@ -104,6 +112,9 @@ export function doctorViewRepository(sql: Sql) {
       ]);
       return { outbox: waiting, imports: held, transactions: open };
     },
+    /** The SAML applications whose NameID users write themselves. @param editable the claims that users change in their profile */
+    writtenNameIds: (editable: readonly string[]): Promise<{ clientId: string; name: string }[]> =>
+      sql.query<{ clientId: string; name: string }>(writtenNameIds, [editable]),
     /** Those of the names that no group has. */
     async missingGroups(names: readonly string[]): Promise<string[]> {
       return (await sql.query<{ name: string }>(groups, [names])).map(({ name }) => name);

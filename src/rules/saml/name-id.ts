@@ -18,6 +18,14 @@ export const formatOfNameId = (kind: string): string =>
 export const admitsFormat = (kind: string, asked: string | undefined): boolean =>
   asked === undefined || asked === formats.unspecified || asked === formatOfNameId(kind);
 
+const prefix = 'attribute:';
+
+/** The claim or the attribute whose value is the NameID; undefined where it is none. */
+export const attributeOfNameId = (kind: string | null | undefined): string | undefined =>
+  kind?.startsWith(prefix) ? kind.slice(prefix.length) : undefined;
+/** The setting of an application whose NameID is this claim or attribute. */
+export const nameIdOfAttribute = (name: string): string => `${prefix}${name}`;
+
 /**
  * The value; undefined if the user has none: then the application gets no assertion.
  * @param pairwise the subject of the user at this application alone
@@ -32,7 +40,7 @@ function valueOf(kind: string, user: Subject, pairwise: string): unknown {
   // an unconfirmed address may be another user's (federation FR2)
   if (kind === 'email') return user.emailVerified ? user.email : undefined;
   if (kind === 'username') return user.username;
-  const name = kind.slice('attribute:'.length);
+  const name = attributeOfNameId(kind)!;
   if (name === 'email' && !user.emailVerified) return undefined;
   const value = namedClaims(user, [name])[name];
   return typeof value === 'number' ? String(value) : value;
