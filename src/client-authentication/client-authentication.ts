@@ -92,9 +92,11 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
     authenticateRegistrant(request) {
       const { clientId, secret } = readBasic(request.headers.authorization ?? '');
       // the stored client, not the cached one: the secret may be a minute old
-      return limited(request, clientId, false, async () =>
-        verifySecret(await options.store.clients.find(clientId), secret),
-      );
+      return limited(request, clientId, false, async () => {
+        const client = await options.store.clients.find(clientId);
+        // the secret of another kind is for its proxy alone
+        return verifySecret(client && clientKindRules[client.kind].authenticates ? client : undefined, secret);
+      });
     },
   };
 
