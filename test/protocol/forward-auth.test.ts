@@ -706,9 +706,30 @@ describe('the client of a site', () => {
     }
   });
 
-  test('has the redirect URIs of its hosts, whatever an administrator gives, and a tile on the start page (federation 7, 13)', async () => {
+  test('has the redirect URIs of its hosts, refuses others, and has a tile on the start page (federation 7, 13)', async () => {
     const made = await createSite(service, token, 'made.example');
-    await change(made.clientId, { hosts: ['made.example', 'new.example'], redirect_uris: ['https://evil.example/'] });
+    const own = { redirect_uris: ['https://made.example/.gatehouse/callback'] };
+    const foreign = { redirect_uris: ['https://evil.example/'] };
+    const refused = { status: 400, body: { error: 'invalid_request' } };
+    for (const members of [foreign, { ...foreign, hosts: ['made.example', 'new.example'] }]) {
+      const answer = await change(made.clientId, members);
+      expect(answer).toMatchObject(refused);
+      expect(answer.body['error_description']).toMatch(/^redirect_uris is set by the service/);
+    }
+    await expect(createSite(service, token, 'other-made.example', foreign)).rejects.toThrow('redirect_uris is set by');
+    const file = `apiVersion: gatehouse/v1
+name: x
+clients: { x: { kind: proxy, client_name: X, hosts: [x.example], redirect_uris: ['https://evil.example/'] } }
+`;
+    const plan = await fetch(`${service.issuer}/admin/api/config/plan`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/yaml' },
+      body: file,
+    });
+    expect([plan.status, await plan.text()]).toEqual([400, expect.stringContaining('redirect_uris is set by')]);
+    // what a read has shown goes back, as a program sends a whole client
+    const sent = { ...own, hosts: ['made.example', 'new.example'] };
+    expect(await change(made.clientId, sent)).toMatchObject({ status: 200 });
     const { body } = await call(`${service.issuer}/admin/api/clients/${made.clientId}`, { token });
     expect(body).toMatchObject({
       kind: 'proxy',
@@ -718,6 +739,21 @@ describe('the client of a site', () => {
     });
     expect(body).not.toHaveProperty('proxy_secret');
     expect((await browser.agent.get('/account/start')).body).toContain('href="https://made.example/"');
+  });
+
+  test('repeats no registration with the secret of its proxy, so that its holder gets no further credentials (federation 13, security R44)', async () => {
+    const made = await createSite(service, token, 'repeated.example');
+    const repeated = await fetch(`${service.issuer}/register`, {
+      method: 'POST',
+      headers: {
+        authorization: `Basic ${btoa(`${made.clientId}:${made.secret}`)}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ client_name: 'Evil', redirect_uris: ['https://evil.example/'] }),
+    });
+    expect([repeated.status, await repeated.json()]).toMatchObject([401, { error: 'invalid_client' }]);
+    const { body } = await call(`${service.issuer}/admin/api/clients/${made.clientId}`, { token });
+    expect(body).not.toHaveProperty('pending_changes');
   });
 
   test('is refused for hosts that are none, that another site has, or that are the service’s own (federation 13)', async () => {

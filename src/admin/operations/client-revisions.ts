@@ -13,7 +13,7 @@ import type { StoredKind } from '../../rules/clients/kinds.ts';
 import { metadataDifference } from '../../rules/clients/metadata-difference.ts';
 import { firstPageOf, metadataOfHosts } from '../../rules/sites/addresses.ts';
 import { newCredentials, secretFor, type ShownCredentials } from '../../tokens/client-credentials.ts';
-import type { ClientKind } from './client-kinds/client-kind.ts';
+import { type ClientKind, refuseOfDerived } from './client-kinds/client-kind.ts';
 import type { OperationContext } from './operation.ts';
 
 type Settings = Omit<ClientDecision, 'version' | 'status'>;
@@ -38,7 +38,7 @@ function metadataOfKind(
   return {};
 }
 
-/** Creates a client with its credentials. @param given a secret that the client had before @throws OAuthError if the sector does not fit, or another client holds a resource */
+/** Creates a client with its credentials. @param given what was sent, which may have a secret that the client had before @throws OAuthError if the sector does not fit, or another client holds a resource */
 export async function makeClient(
   { administration, config, secretBox, checkSector, samlKeys }: OperationContext,
   actor: Actor,
@@ -49,7 +49,9 @@ export async function makeClient(
   given: GivenSecret = {},
 ): Promise<{ client: Client; shown: ShownCredentials }> {
   const own = { ...kind?.settings, ...settings };
-  const metadata = { ...wanted, ...metadataOfKind(kind?.stored ?? 'oauth', {}, own, config.issuer) };
+  const follows = metadataOfKind(kind?.stored ?? 'oauth', {}, own, config.issuer);
+  refuseOfDerived(follows, given);
+  const metadata = { ...wanted, ...follows };
   if (kind?.stored === 'proxy') own.start_uri ??= firstPageOf(own.hosts![0]!);
   refuseEditableNameId(own, config.profileEditable);
   const weakSecret = checkGivenSecret(given, metadata);
@@ -105,7 +107,9 @@ export async function reviseClient(
     refuseEditableNameId(decision, config.profileEditable, current);
     const follows = metadataOfKind(current.kind, current, decision, config.issuer);
     if (!metadataOf && decision.hosts === undefined) return decision;
-    const metadata = { ...(metadataOf?.(current) ?? current.metadata), ...follows };
+    const wanted = metadataOf?.(current) ?? current.metadata;
+    refuseOfDerived(follows, wanted, current.metadata);
+    const metadata = { ...wanted, ...follows };
     refuseDocumentMembers(current, metadata);
     if (needsSectorCheck(metadata, current.metadata) && needsSectorCheck(metadata, foreseen))
       throw conflict('the client has changed in the meantime: try again');

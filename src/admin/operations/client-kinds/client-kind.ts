@@ -1,8 +1,11 @@
 // Defines a kind of client: what an administrator connects, and the metadata that follows from it.
+import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
 import type { Config } from '../../../config.ts';
 import { backchannelMembers } from '../../../oauth/backchannel-metadata.ts';
 import { type clientMetadataShape, jwtResponses } from '../../../oauth/client-metadata.ts';
+import { invalidRequest } from '../../../oauth/errors.ts';
+import { refusal } from '../../../oauth/refusals.ts';
 import type { ClientSettingsChange } from '../../../entities/client-settings.ts';
 import type { StoredKind } from '../../../rules/clients/kinds.ts';
 import type { Input } from '../../../entities/entity.ts';
@@ -33,6 +36,21 @@ export interface ClientKind {
   /** What the resources of the client have that differs from those that a client registers. */
   resource?: Input;
   snippets: readonly Snippet[];
+}
+
+/**
+ * Refuses other values of members that follow from the kind. An empty list gives none.
+ * @param before the client as it was: a request can send back what a read has shown
+ * @throws OAuthError invalid_request
+ */
+export function refuseOfDerived(derived: Partial<Metadata> = {}, given: object, before: object = {}): void {
+  const valuesOf = (members: object) => new Map(Object.entries(members));
+  for (const [name, value] of valuesOf(derived)) {
+    const sent: unknown = valuesOf(given).get(name);
+    const isNone = sent === undefined || (Array.isArray(sent) && sent.length === 0);
+    if (!isNone && !isDeepStrictEqual(sent, value) && !isDeepStrictEqual(sent, valuesOf(before).get(name)))
+      throw invalidRequest(refusal('read-only', name));
+  }
 }
 
 /** A program or a configuration that connects a new client: templates/snippets/NAME.eta. */

@@ -24,6 +24,7 @@ import { needsSectorCheck } from '../../../oauth/subject-type.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import { storedSecret } from '../../../tokens/client-credentials.ts';
 import { roleActs } from '../claims.ts';
+import { refuseOfDerived } from '../client-kinds/client-kind.ts';
 import { findKind } from '../client-kinds/kinds.ts';
 import { approveClient, decideClients } from '../client-decisions.ts';
 import { changeClient, createClient, deleteClient, disableClient, renewSecrets, showClient } from '../clients.ts';
@@ -123,7 +124,9 @@ function metadataOf({ config }: OperationContext, entry: Input): ClientMetadata 
     ),
   );
   // the rules of the entry have checked its settings
-  const given = { ...kind?.metadata, ...own, ...kind?.derived?.(entry as ClientSettingsChange, config) };
+  const derived = kind?.derived?.(entry as ClientSettingsChange, config);
+  refuseOfDerived(derived, own);
+  const given = { ...kind?.metadata, ...own, ...derived };
   const apiScopes = typeof given['scope'] === 'string' ? splitScope(given['scope']) : [];
   const options = { admin: true, development: entry['development'] === true, apiScopes };
   return parseClientMetadata(given, { ...options, withoutGrants: kind?.stored === 'saml' }, config);
