@@ -1,5 +1,6 @@
 // Declares types of authorization details: what clients can ask users to allow in detail, such as one payment (RFC 9396).
 import { z } from 'zod';
+import { isNoFolder } from '../oauth/display-text.ts';
 import { detailType } from '../oauth/authorization-details.ts';
 import { languageTag } from '../oauth/language-tag.ts';
 import { isLegible } from '../oauth/legible.ts';
@@ -36,7 +37,7 @@ export const authorizationDetailsTypes = entity({
   members: {
     type: member(
       'The name that clients send as type. It cannot be changed.',
-      z.string(rule('string')).regex(detailType, rule('detail-type')),
+      z.string(rule('string')).regex(detailType, rule('detail-type')).refine(isNoFolder, rule('dots')),
       { required: true, fixed: true, form: { kind: 'text', most: 255, writing: 'ltr' }, list: true },
     ),
     schema: member(

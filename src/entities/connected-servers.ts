@@ -1,6 +1,6 @@
 // Declares connected servers: authorization servers for which this service signs ID-JAGs about its users (draft-ietf-oauth-identity-assertion-authz-grant).
 import { z } from 'zod';
-import { displayText } from '../oauth/display-text.ts';
+import { nounName } from '../oauth/display-text.ts';
 import { rule } from '../oauth/refusals.ts';
 import { isWebUri } from '../oauth/redirect-uri.ts';
 import { text } from '../oauth/text.ts';
@@ -28,7 +28,7 @@ export const connectedServers = entity({
   versioned: true,
   notifies: true,
   members: {
-    name: member('What administrators call it. It cannot be changed.', displayText, {
+    name: member('What administrators call it. It cannot be changed.', nounName, {
       required: true,
       fixed: true,
       form: 'text',

@@ -1,23 +1,9 @@
 // Defines an entity: a noun that administrators manage, declared once by its table and its members, and what follows from that.
 import { z } from 'zod';
-import { type JsonLimits, usualBody, usualJson } from '../oauth/json-text.ts';
-import { rule } from '../oauth/refusals.ts';
+import type { JsonLimits } from '../oauth/json-text.ts';
+import { type Camel, camel } from './camel-case.ts';
 import type { Field, FieldKind, RuleList } from './field.ts';
 import type { Permission } from './permission.ts';
-
-type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
-  ? `${Head}${Capitalize<Camel<Tail>>}`
-  : Name;
-/** The names of members in the service; each is made once, since every row of a list needs them. */
-const camelNames = new Map<string, string>();
-function camel(name: string): string {
-  let made = camelNames.get(name);
-  if (made === undefined) {
-    made = name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-    camelNames.set(name, made);
-  }
-  return made;
-}
 
 export interface Member {
   /** One sentence for the API's document, the help of commands and the reference. */
@@ -193,47 +179,24 @@ export const keyOf = ({ key = 'id' }: Entity, one: object): string =>
 export type Input = Record<string, unknown>;
 
 /** The schema of a new entity. */
-export const newShape = (of: Entity): z.ZodObject => z.strictObject(inputsOf(of.members, true, pathNames(of)));
+export const newShape = (of: Entity): z.ZodObject => z.strictObject(inputsOf(of.members, true));
 
 /** The schema of a change: a member that is not given stays, and null removes a member without a default. */
 export const changeShape = (of: Entity): z.ZodObject =>
   z.strictObject({
-    ...inputsOf(of.members, false, pathNames(of)),
+    ...inputsOf(of.members, false),
     ...(of.versioned && {
       version: z.int().optional().describe('The version that the change is for: a newer one is a conflict.'),
     }),
   });
 
-/** The bytes of a body with these members beyond the usual ones. Undefined if none declares more. */
-export const bodyLimitOf = (members: Members): number | undefined => {
-  const bytes = Object.values(members).reduce((sum, { holds }) => sum + (holds?.bytes ?? 0), 0);
-  return bytes === 0 ? undefined : usualBody + bytes;
-};
-
-/** The limits of a JSON body with these members: the usual ones, and what the members declare. Undefined if none declares more. */
-export function jsonLimitsOf(members: Members): JsonLimits | undefined {
-  const large = Object.values(members).flatMap(({ holds }) => holds ?? []);
-  if (large.length === 0) return undefined;
-  return {
-    // the body is a level of its own
-    depth: Math.max(usualJson.depth, ...large.map(({ depth }) => 1 + depth)),
-    members: large.reduce((sum, { members: more }) => sum + more, usualJson.members),
-  };
-}
-
-/** The members that name one in an address, where a program would take `.` and `..` for a folder. */
-const pathNames = ({ key, called, find }: Entity): string[] =>
-  [key, find?.includes(`${called} = `) ? called : undefined].filter((name) => name !== undefined);
-const isNoFolder = (value: unknown) => value !== '.' && value !== '..';
-
-/** The rules of members in a request that makes or changes one. @param named those that name one in an address */
-export const inputsOf = (members: Members, isNew: boolean, named: readonly string[] = []): Record<string, z.ZodType> =>
+/** The rules of members in a request that makes or changes one. */
+export const inputsOf = (members: Members, isNew: boolean): Record<string, z.ZodType> =>
   Object.fromEntries(
     Object.entries(members)
       .filter(([, { fixed }]) => isNew || !fixed)
-      .map(([name, { says, rule: own, required, fixed, start, secret }]) => {
-        const checked = named.includes(name) ? own.refine(isNoFolder, rule('dots')) : own;
-        const removable = required || fixed || start !== undefined ? checked : checked.nullable();
+      .map(([name, { says, rule, required, fixed, start, secret }]) => {
+        const removable = required || fixed || start !== undefined ? rule : rule.nullable();
         // a command reads a secret from standard input, and no option has it
         const meta = { ...(says && { description: says }), ...(secret && { writeOnly: true }) };
         return [name, (required && isNew ? removable : removable.optional()).meta(meta)];
@@ -288,8 +251,8 @@ export function changed<Values extends object>(
 /** One entity as the API and the commands show it. */
 export function view(of: Entity, one: object): Record<string, unknown> {
   const values = one as Record<string, unknown>;
-  const all: Record<string, unknown> = of.key === undefined ? { id: values['id'] } : {};
-  Object.assign(all, viewOf(of.members, one));
+  const own = of.key === undefined && { id: values['id'] };
+  const all: Record<string, unknown> = { ...own, ...viewOf(of.members, one) };
   for (const name of shownRow(of)) all[name] = plain(values[camel(name)]);
   return all;
 }
@@ -299,15 +262,13 @@ const plain = (value: unknown) => (value instanceof Date ? value.toISOString() :
 /** The values of members as the API shows them. */
 export function viewOf(members: Members, one: object): Record<string, unknown> {
   const values = one as Record<string, unknown>;
-  const shown = (name: string, { secret, convert }: Member): unknown => {
+  const all: Record<string, unknown> = {};
+  for (const [name, { secret, convert }] of Object.entries(members)) {
+    const value = values[camel(name)];
     if (secret) {
       const [sealed, since] = sealedIn(name).map((each) => values[camel(each)]);
-      return { set: sealed !== undefined, ...(since !== undefined && { since: plain(since) }) };
-    }
-    const value = values[camel(name)];
-    return convert && value !== undefined ? convert.show(value as never) : plain(value);
-  };
-  const all: Record<string, unknown> = {};
-  for (const name in members) all[name] = shown(name, members[name]!);
+      all[name] = { set: sealed !== undefined, ...(since !== undefined && { since: plain(since) }) };
+    } else all[name] = convert && value !== undefined ? convert.show(value as never) : plain(value);
+  }
   return all;
 }

@@ -1,7 +1,7 @@
 // Declares exchange policies: which client gets tokens in exchange for tokens of users (RFC 8693).
 import { z } from 'zod';
 import { detailType } from '../oauth/authorization-details.ts';
-import { displayText } from '../oauth/display-text.ts';
+import { nounName } from '../oauth/display-text.ts';
 import { rule } from '../oauth/refusals.ts';
 import { isAdministratorScope } from '../oauth/scope.ts';
 import { text } from '../oauth/text.ts';
@@ -41,7 +41,7 @@ export const exchangePolicies = entity({
   versioned: true,
   notifies: true,
   members: {
-    name: member('What administrators call it. If several policies apply, the first by name decides.', displayText, {
+    name: member('What administrators call it. If several policies apply, the first by name decides.', nounName, {
       required: true,
       fixed: true,
       form: 'text',

@@ -1,5 +1,6 @@
 // Declares the roles of a client, which groups and users have (federation 7).
 import { z } from 'zod';
+import { isNoFolder } from '../oauth/display-text.ts';
 import { rule } from '../oauth/refusals.ts';
 import { text } from '../oauth/text.ts';
 import { column, entity, type EntityOf, member } from './entity.ts';
@@ -27,7 +28,7 @@ export const roles = entity({
           (name) => name !== '' && [...name].length <= 100 && name.isWellFormed() && !/[\p{Cc},]/u.test(name),
           rule('role-name'),
         )
-        .refine((name) => name !== '.' && name !== '..', rule('dots')),
+        .refine(isNoFolder, rule('dots')),
       { required: true, fixed: true },
     ),
     description: member('What the role allows.', text(1000), { start: '' }),

@@ -1,6 +1,6 @@
 // Declares scopes for claims: scopes of an operator that release claims of users to clients, beside the standard scopes (federation 7).
 import { z } from 'zod';
-import { displayText } from '../oauth/display-text.ts';
+import { displayText, isNoFolder } from '../oauth/display-text.ts';
 import { languageTag } from '../oauth/language-tag.ts';
 import { rule } from '../oauth/refusals.ts';
 import { isReleasable, scopeWord } from '../rules/claims/claim-shapes.ts';
@@ -18,7 +18,7 @@ export const scopes = entity({
   called: 'name',
   most: maxScopes,
   members: {
-    name: member('The word that clients send in scope; it stays.', scopeWord, {
+    name: member('The word that clients send in scope; it stays.', scopeWord.refine(isNoFolder, rule('dots')), {
       required: true,
       fixed: true,
       form: { kind: 'text', most: 100 },

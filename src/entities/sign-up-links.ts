@@ -1,6 +1,6 @@
 // Declares sign-up links: an administrator hands over a link, by which several users create their own accounts (pages, sign-up links).
 import { z } from 'zod';
-import { displayText } from '../oauth/display-text.ts';
+import { nounName } from '../oauth/display-text.ts';
 import { rule } from '../oauth/refusals.ts';
 import { domainLabel } from '../rules/connections/mail-domain.ts';
 import { groupName } from '../rules/users/administration.ts';
@@ -51,7 +51,7 @@ export const signUpLinks = entity({
   called: 'name',
   find: 'id = $1 OR name = $1',
   members: {
-    name: member('What administrators call the link; users do not see it.', displayText, {
+    name: member('What administrators call the link; users do not see it.', nounName, {
       required: true,
       form: 'text',
       list: true,

@@ -1,7 +1,7 @@
 // Declares trusted issuers: other authorization servers whose assertions about users get tokens here (RFC 7523).
 import { z } from 'zod';
 import { clientMetadataShape } from '../oauth/client-metadata.ts';
-import { displayText } from '../oauth/display-text.ts';
+import { nounName } from '../oauth/display-text.ts';
 import { rule } from '../oauth/refusals.ts';
 import { isWebUri } from '../oauth/redirect-uri.ts';
 import { text } from '../oauth/text.ts';
@@ -60,7 +60,7 @@ export const trustedIssuers = entity({
   versioned: true,
   notifies: true,
   members: {
-    name: member('What administrators call it. It cannot be changed.', displayText, {
+    name: member('What administrators call it. It cannot be changed.', nounName, {
       required: true,
       fixed: true,
       form: 'text',

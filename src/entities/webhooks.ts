@@ -1,7 +1,7 @@
 // Declares webhooks: receivers of messages about events of the audit trail (Standard Webhooks, federation 14).
 import { z } from 'zod';
 import { isWebhookSecret } from '../crypto/webhook-signature.ts';
-import { displayText } from '../oauth/display-text.ts';
+import { nounName } from '../oauth/display-text.ts';
 import { rule } from '../oauth/refusals.ts';
 import { text } from '../oauth/text.ts';
 import { isEventPattern } from '../rules/webhooks/event-filter.ts';
@@ -26,7 +26,7 @@ export const webhooks = entity({
   most: maxWebhooks,
   versioned: true,
   members: {
-    name: member('The name that administrators see. It cannot be changed.', displayText, {
+    name: member('The name that administrators see. It cannot be changed.', nounName, {
       required: true,
       fixed: true,
       form: 'text',

@@ -16,4 +16,9 @@ export const displayText = z
   .refine((text) => [...text.normalize('NFKD')].length <= 2 * maxDisplayText, displayLength)
   .refine(isLegible, rule('characters'));
 
+/** A name in an address, where programs take `.` and `..` for folders. */
+export const isNoFolder = (name: string): boolean => name !== '.' && name !== '..';
+/** The name of a noun that administrators also use in addresses. */
+export const nounName = displayText.refine(isNoFolder, rule('dots'));
+
 export const webUri = z.string(rule('string')).refine(isWebUri, rule('web-address'));

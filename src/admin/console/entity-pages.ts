@@ -1,6 +1,7 @@
 // Serves the console's pages about an entity, made from its declaration: the list, and the forms that create, change and delete one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { bodyLimitOf, type Entity, type EntityOf, type Input, keyOf, starts, view } from '../../entities/entity.ts';
+import { bodyLimitOf } from '../../entities/body-limits.ts';
+import { type Entity, type EntityOf, type Input, keyOf, starts, view } from '../../entities/entity.ts';
 import { fieldOf, formOf, ruleListsOf } from '../../entities/form.ts';
 import type { Refusal } from '../../oauth/refusals.ts';
 import type { Cell } from '../../pages/views/console-entities.ts';

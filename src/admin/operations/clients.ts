@@ -6,8 +6,8 @@ import { isTakenKey } from '../../database/database.ts';
 import { registrableApiScopes } from '../../domain/resources/api-scopes.ts';
 import { clientView } from '../../domain/administration/administrator-views.ts';
 import { pageOf, pageShape, readCursor } from '../../domain/administration/paging.ts';
+import { jsonLimitsOf } from '../../entities/body-limits.ts';
 import { clientChangeShape, clientSettings, settingsIn } from '../../entities/client-settings.ts';
-import { jsonLimitsOf } from '../../entities/entity.ts';
 import {
   type ClientMetadata,
   clientMetadataShape,

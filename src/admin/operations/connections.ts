@@ -2,8 +2,9 @@
 import { z } from 'zod';
 import { connectionLinkView, connectionView } from '../../domain/administration/administrator-views.ts';
 import { connectionAdministration } from '../../domain/administration/connections.ts';
+import { jsonLimitsOf } from '../../entities/body-limits.ts';
 import { type Connection, connections } from '../../entities/connections.ts';
-import { changeShape, jsonLimitsOf, membersOf, newShape } from '../../entities/entity.ts';
+import { changeShape, membersOf, newShape } from '../../entities/entity.ts';
 import type { Config } from '../../config.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';

@@ -2,13 +2,12 @@
 import { z } from 'zod';
 import type { entityAdministration } from '../../domain/administration/entities.ts';
 import { pageOf, pageShape, readCursor } from '../../domain/administration/paging.ts';
+import { bodyLimitsOf } from '../../entities/body-limits.ts';
 import {
-  bodyLimitOf,
   changeShape,
   type Entity,
   type EntityOf,
   type Input,
-  jsonLimitsOf,
   keyOf,
   membersOf,
   newShape,
@@ -52,9 +51,7 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
   const { table, one: noun, within } = of;
   const command = noun.replaceAll('_', '-');
   const tag = within ? `${noun}s` : table;
-  const shared = { of, permission: of.permission, tag };
-  const [limits, bytes] = [jsonLimitsOf(of.members), bodyLimitOf(of.members)];
-  const large = { ...(limits && { json: limits }), ...(bytes !== undefined && { bodyLimit: bytes }) };
+  const shared = { of, permission: of.permission, tag, ...bodyLimitsOf(of.members) };
   const isPaged = of.key === undefined;
   const path = `/admin/api/${within ? `${within.table}/:${within.param}/` : ''}${tag.replaceAll('_', '-')}`;
   const owner = within && z.object({ [within.param]: text(255).describe(within.named) });
@@ -112,7 +109,6 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     summary: how.says.create,
     ...(owner && { params: owner }),
     input: () => newShape(of),
-    ...large,
     status: 201,
     answer: how.answers.one,
     async handler(context, { params: given, input, actor }) {
@@ -146,7 +142,6 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     summary: how.says.change,
     params,
     input: () => changeShape(of),
-    ...large,
     answer: how.answers.one,
     handler: (context, { actor, params: given, input }) =>
       how.administration(context).change(actor, nameIn(given), input, ...ownersIn(given)),

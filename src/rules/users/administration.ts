@@ -1,5 +1,6 @@
 // Holds the rules for users and groups, for the admin API, the console and the command line.
 import { z } from 'zod';
+import { isNoFolder } from '../../oauth/display-text.ts';
 import { acrValues } from '../../oauth/acr.ts';
 import type { storableClaims } from '../../oauth/claim-names.ts';
 import { storedAddress } from '../connections/mail-domain.ts';
@@ -16,7 +17,7 @@ export const name = z
   .refine((value) => isStorable(value) && !/[\p{Cc}]/u.test(value), rule('control-characters'));
 
 /** A group's name is a path segment of its address, where . and .. are dot segments (RFC 3986 5.2.4). */
-export const groupName = name.refine((value) => value !== '.' && value !== '..', rule('dots'));
+export const groupName = name.refine(isNoFolder, rule('dots'));
 
 /** Characters that no one sees, or whose meaning a later Unicode decides: controls, formats, fillers and unassigned ones. */
 const invisible = /[\p{C}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\u2800]/u;
