@@ -177,6 +177,22 @@ test('a later sign-in with a second factor makes an earlier ID Token no stronger
   ]);
 });
 
+test('of many exchanges, ID-JAGs and introspections at once each has the authorization of its own ID Token (security R145)', async () => {
+  const { tokens } = await browser();
+  const given = [(await tokens(weak)).id_token, (await tokens(strong)).id_token];
+  const results = await Promise.all(
+    Array.from({ length: 40 }, async (_, index) => {
+      const one = given[index % 2]!;
+      const [got, { status }, { scope }] = await Promise.all([gets(one), jag(one), shown(one)]);
+      return JSON.stringify([index % 2, got, status, scope]);
+    }),
+  );
+  expect([...new Set(results)].sort()).toEqual([
+    JSON.stringify([0, 'invalid_scope', 200, weak.scope]),
+    JSON.stringify([1, 'orders.read orders.write', 200, strong.scope]),
+  ]);
+});
+
 test('introspection shows the scopes of the authorization that issued the ID Token (RFC 7662 2.2)', async () => {
   const { tokens } = await browser();
   const first = await tokens(weak);
