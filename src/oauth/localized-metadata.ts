@@ -23,7 +23,7 @@ export const localizedMetadata = z
   .refine((languages) => Object.keys(languages).length <= maxLanguages, rule('entries', { most: String(maxLanguages) }))
   .optional()
   .describe(
-    'client_name, client_uri, logo_uri, policy_uri and tos_uri in further languages, by language tag. A registration writes them as client_name#fr.',
+    'The members client_name, client_uri, logo_uri, policy_uri and tos_uri in further languages, by language tag. A registration writes them as client_name#fr.',
   );
 
 const tagged = new RegExp(`^(${members.join('|')})#(.*)$`, 's');
