@@ -38,13 +38,13 @@ const SAME_ON_ALL = `
   doctor-checks domain-routing double-click dpop dpop-client-libraries encrypted-responses end-session error-uri
   files-and-terminals first-passkey forward-auth frontchannel-logout gatehouse-as-provider given-clients global-revocation
   groups-scope health hostile-json id-jag id-token-claims images import-keycloak import-products import-seen-keys
-  import-updates introspection invitation jwks jwt-access-tokens jwt-authorization-responses key-schedule language-menu limits
-  logged-addresses login* logout look-alikes loopback-localhost lying-provider mail* malformed-requests mcp metrics mtls
+  import-updates introspection invitation jwks jwt-access-tokens jwt-authorization-responses key-schedule language-menu largest-bodies limits
+  localized-metadata logged-addresses login* logout look-alikes loopback-localhost lying-provider mail* malformed-requests mcp metrics mtls
   mtls-nginx mtls-port neighbours oauth-connection older-session opaque-tokens openapi owned-members pairwise passkeys
   password-normalization password-reset passwords permissions picture pipeline planted* posted-answers
   protected-resource-metadata provider-logout provisioning provisioning-targets public-clients pushed-authorization-request
-  redaction refusals refused-before-routes registration registration-approval registration-approval-page registration-deferred
-  registration-refusal registration-repeat registration-validation registration-waiting-changes remember-me request-object
+  redaction references refusals refused-before-routes registration registration-approval registration-approval-page registration-deferred
+  registration-refusal registration-repeat registration-trust registration-validation registration-waiting-changes remember-me request-object
   request-uri resource resource-conflicts response-types revocation saml saml-applications saml-assertions saml-connections
   saml-logout saml-requests scim-clients scim-dialects scim-sizes second-factor-demands second-factor-kinds second-factors
   second-tab secret-kinds sector-identifier service-resources session-limits session-management sign-in-flood sign-in-limits
