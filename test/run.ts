@@ -26,19 +26,19 @@ const BLACK_BOX = ['protocol', 'login', 'account', 'admin', 'jobs', 'server', 'f
 );
 /** Files that the second run omits: what only they show does not depend on the version of PostgreSQL. */
 const SAME_ON_ALL = `
-  access account* active-directory address-changes admin-access admin-bodies admin-changes admin-grants admin-lists
-  admin-recent-sign-in admin-routes admin-sessions admin-user-search api-consent api-resources attributes auth-js
+  access account* active-directory address-carry-over address-changes admin-access admin-bodies admin-changes admin-grants admin-lists
+  admin-recent-sign-in admin-routes admin-sessions admin-user-search api-consent api-resources attributes audit-stream auth-js
   authentication authorization authorization-errors authorization-frame authorization-prompt
   backchannel-logout backchannel-logout-delivery better-auth certificate-listener change-commands ciba-client-libraries
-  claims-parameter cli client-certificate-header client-connections client-document-settings client-documents
+  claims-parameter cli client-claims client-certificate-header client-connections client-document-settings client-documents
   client-libraries client-secrets command-options config/files config/kept config/ownership config/routes confirmed-addresses
   connection-attributes connection-cases connection-ends connection-keys connection-limits connection-origins
   connection-presets connections consent consent-decision console* counter csv-formulas database-deadline
   deferred-authorization demo development-clients device devices directories directory-import directory-memberships discovery
-  doctor-checks domain-routing double-click dpop dpop-client-libraries encrypted-responses end-session error-uri
+  doctor doctor-checks doctor-planted domain-routing double-click dpop dpop-client-libraries encrypted-responses end-session error-uri
   files-and-terminals first-passkey forward-auth frontchannel-logout gatehouse-as-provider given-clients global-revocation
   groups-scope health hostile-json id-jag id-token-claims images import-keycloak import-products import-seen-keys
-  import-updates introspection invitation jwks jwt-access-tokens jwt-authorization-responses key-schedule language-menu largest-bodies limits
+  import-updates introspection invitation jwks jwt-access-tokens jwt-authorization-responses key-schedule language-menu largest-bodies limits links-of-power
   localized-metadata logged-addresses login* logout look-alikes loopback-localhost lying-provider mail* malformed-requests mcp metrics mtls
   mtls-nginx mtls-port neighbours oauth-connection older-session opaque-tokens openapi owned-members pairwise passkeys
   password-normalization password-reset passwords permissions picture pipeline planted* posted-answers
@@ -48,10 +48,10 @@ const SAME_ON_ALL = `
   request-uri resource resource-conflicts response-types revocation saml saml-applications saml-assertions saml-connections
   saml-logout saml-requests scim-clients scim-dialects scim-sizes second-factor-demands second-factor-kinds second-factors
   second-tab secret-kinds sector-identifier service-resources session-limits session-management sign-in-flood sign-in-limits
-  sign-up signed-introspection single-group spared-second-factor spreadsheets start-page stored-addresses stored-requests
+  sign-up sign-up-links signed-introspection single-group spared-second-factor spreadsheets start-page stored-addresses stored-requests
   token-assertions token-client-authentication token-jwt-bearer token-requests traces trial-without-certificate
   undotted-schemes unreadable-requests untimed-connections upstream-token user-access user-additions user-data user-transfer
-  userinfo userinfo-signed uses webfinger
+  userinfo userinfo-signed uses webfinger webhooks-without-database
 `;
 const BROWSER_TESTS = '**/*.browser.test.ts';
 /** Chromium without a window: it draws the same pages for less than half the work. */
