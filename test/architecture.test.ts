@@ -65,7 +65,7 @@ const soleImporters: Record<string, (file: string) => boolean> = {
   'xml-encryption': (file) => file === 'saml/libraries.ts',
   '@xmldom/xmldom': (file) => file === 'saml/libraries.ts',
   '@peculiar/x509': (file) => file === 'saml/certificates.ts',
-  'request-filtering-agent': (file) => file === 'outbound/guarded-fetch.ts',
+  'request-filtering-agent': (file) => file === 'outbound/node-http.ts',
 };
 
 interface Source {

@@ -21,10 +21,11 @@ export const secondsOrNever = (fallback: number, max: number, min: number) =>
     `must be 0, or a whole number of seconds from ${min} to ${max}`,
   );
 
-const alternatives = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+/** As an English sentence has them. Only a refusal makes one: a list format loads tables, which takes 9 ms. */
+const alternatives = (words: readonly string[]) => new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(words);
 
 export const choice = <const Word extends string>(...words: [Word, ...Word[]]) =>
-  z.enum(words, { error: `must be ${alternatives.format(words)}` });
+  z.enum(words, { error: () => `must be ${alternatives(words)}` });
 
 export const flag = (fallback: boolean) =>
   choice('true', 'false')

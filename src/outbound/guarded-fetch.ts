@@ -1,9 +1,9 @@
 // Sends requests to addresses that clients or settings name, and refuses addresses of the service's own network (security R47).
 import dns from 'node:dns';
-import http from 'node:http';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { BlockList, isIPv6, type LookupFunction } from 'node:net';
-import { RequestFilteringHttpsAgent } from 'request-filtering-agent';
+import { http, newFilteringAgent } from './node-http.ts';
 import { endWith, outgoingSpan } from './traced-request.ts';
 
 interface RefusalOptions extends ErrorOptions {
@@ -33,7 +33,7 @@ export type GuardedRead = (
   url: string,
   types?: readonly string[],
   options?: FetchOptions,
-) => Promise<{ text: string; headers: http.IncomingHttpHeaders } | undefined>;
+) => Promise<{ text: string; headers: IncomingHttpHeaders } | undefined>;
 export interface FetchOptions {
   headers?: Record<string, string>;
   /** The maximum size; 64 KiB unless given. */
@@ -52,7 +52,7 @@ export interface ExchangeAnswer {
   /** The media type, without parameters. */
   type: string | undefined;
   body: string;
-  headers: http.IncomingHttpHeaders;
+  headers: IncomingHttpHeaders;
 }
 /**
  * Sends a form or a body, or a GET without one, and reads the answer. Throws FetchRefused without an answer, and for one that is too long.
@@ -253,7 +253,7 @@ export function createGuardedSend(allowed: readonly string[]): GuardedSend {
 
 /** Makes the function that opens a request to an allowed address; it throws FetchRefused for any other (security R47). */
 function createRequester(allowed: readonly string[]) {
-  const guarded = new RequestFilteringHttpsAgent({ keepAlive: false });
+  let guarded: https.Agent | undefined;
   return (
     address: string,
     {
@@ -269,8 +269,8 @@ function createRequester(allowed: readonly string[]) {
       signal?: AbortSignal | undefined;
       ca?: string | undefined;
     },
-    onResponse: (response: http.IncomingMessage) => void,
-  ): http.ClientRequest => {
+    onResponse: (response: IncomingMessage) => void,
+  ): ClientRequest => {
     if (!URL.canParse(address)) throw refusal(address, 'not a URL');
     const url = new URL(address);
     const port = url.port || (url.protocol === 'https:' ? '443' : '80');
@@ -288,7 +288,7 @@ function createRequester(allowed: readonly string[]) {
         throw refusal(address, 'cannot be reached', {
           cause: new Error('the address is not allowed: it is not public'),
         });
-      options.agent = guarded;
+      options.agent = guarded ??= newFilteringAgent();
       options.lookup = lookup;
     }
     const span = outgoingSpan(more.method ?? 'GET', { hostname: url.hostname, port });

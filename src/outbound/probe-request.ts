@@ -1,11 +1,12 @@
 // Sends one request to the service's own address, as a browser would, and reports how it was answered: also by a server whose certificate is not trusted.
-import http from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import https from 'node:https';
 import type { TLSSocket } from 'node:tls';
+import { http } from './node-http.ts';
 
 export interface ProbeAnswer {
   status: number;
-  headers: http.IncomingHttpHeaders;
+  headers: IncomingHttpHeaders;
   /** The values of Strict-Transport-Security, one for each time that the header is there. */
   hsts: string[];
   body: string;

@@ -120,7 +120,7 @@ function firstLine(error: unknown): string {
 }
 
 /**
- * Compiles all templates and reads the catalogues of the operator, once. Throws an error whose message is one sentence naming the file
+ * Reads all templates and the catalogues of the operator, once. Throws an error whose message is one sentence naming the file
  * if one of them is broken. A template may still fail with certain data: checkTemplates() renders an operator's own ones.
  */
 export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOptions): PageRenderer {
@@ -157,50 +157,45 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
   const { toolsOf } = messages;
 
   const eta = new Eta({ escapeFunction: escape, rmWhitespace: true });
-  for (const file of files('.eta')) {
-    const path = locate(file);
-    let template: TemplateFunction;
-    try {
-      template = eta.compile(read(file));
-    } catch (error) {
-      throw new TemplateError(`The template ${path} is broken: ${firstLine(error)}.`, { cause: error });
-    }
-    eta.loadTemplate(basename(file, '.eta'), function (this: Eta, data, options) {
+  /** A template of ours is compiled when it is first needed; a start names a broken one of the operator. */
+  const templateOf = (name: string, engine: Eta): TemplateFunction => {
+    const path = locate(name);
+    const source = readFileSync(path, 'utf8');
+    const compile = (): TemplateFunction => {
+      try {
+        return engine.compile(source);
+      } catch (error) {
+        throw new TemplateError(`The template ${path} is broken: ${firstLine(error)}.`, { cause: error });
+      }
+    };
+    let template = path === join(builtInTemplates, name) ? undefined : compile();
+    return function (this: Eta, data, options) {
+      template ??= compile();
       try {
         return template.call(this, data, options);
       } catch (error) {
         if (error instanceof TemplateError) throw error;
         throw new TemplateError(`The template ${path} fails: ${firstLine(error)}.`, { cause: error });
       }
-    });
-  }
+    };
+  };
+  for (const file of files('.eta')) eta.loadTemplate(basename(file, '.eta'), templateOf(file, eta));
 
   const plainText = new Eta({
     escapeFunction: (value: unknown) => (value instanceof Html ? value.text : String(value ?? '')),
     autoTrim: false,
   });
-  /** Compiles a template that is no page, such as `mail/text.eta`. */
-  const compiled = (file: string, engine: Eta): ((data: object) => string) => {
-    const path = locate(file);
-    try {
-      const template = engine.compile(readFileSync(path, 'utf8'));
-      return (data) => {
-        try {
-          return template.call(engine, data);
-        } catch (error) {
-          throw new TemplateError(`The template ${path} fails: ${firstLine(error)}.`, { cause: error });
-        }
-      };
-    } catch (error) {
-      throw new TemplateError(`The template ${path} is broken: ${firstLine(error)}.`, { cause: error });
-    }
+  /** A template that is no page, such as `mail/text.eta`. */
+  const fragment = (file: string, engine: Eta): ((data: object) => string) => {
+    const template = templateOf(file, engine);
+    return (data) => template.call(engine, data);
   };
-  const mailAsHtml = compiled('mail/html.eta', eta);
-  const mailAsText = compiled('mail/text.eta', plainText);
+  const mailAsHtml = fragment('mail/html.eta', eta);
+  const mailAsText = fragment('mail/text.eta', plainText);
   const snippets = new Map(
     [...new Set(folders.flatMap((folder) => list(join(folder, 'snippets'), '.eta')))].map((file) => [
       basename(file, '.eta'),
-      compiled(`snippets/${file}`, plainText),
+      fragment(`snippets/${file}`, plainText),
     ]),
   );
   const mail: PageRenderer['mail'] = (name, content, { locale, issuer, brand }) => {
