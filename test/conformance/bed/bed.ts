@@ -61,8 +61,16 @@ const settings = { USERINFO_POST: 'true', REGISTRATION_APPROVAL: 'automatic' };
 export async function startBed(environment: Record<string, string> = {}): Promise<Bed> {
   const suite = await startSuiteServer();
   const service = await startTestService({
-    // behind a proxy that terminates TLS, which is the network below
-    environment: { ...withoutLimits, ...settings, BASE_URL: issuer, OUTBOUND_ALLOW: suite.host, ...environment },
+    environment: {
+      ...withoutLimits,
+      // hundreds of cases sign in one user at once, and the sessions that a case makes older would be the first to end
+      LIMIT_SESSIONS_PER_USER: '0',
+      ...settings,
+      // behind a proxy that terminates TLS, which is the network below
+      BASE_URL: issuer,
+      OUTBOUND_ALLOW: suite.host,
+      ...environment,
+    },
   });
   const network = createNetwork({ [issuer]: Number(new URL(service.instances[0]!).port) });
   const user = await service.createUser({ email: 'demo@example.com', emailVerified: true, claims });
