@@ -45,7 +45,7 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, ...(process.env['WALKS'] === 'all' ? [] : walks)],
     environment: 'node',
     globalSetup: 'test/helpers/global-setup.ts',
-    setupFiles: 'test/helpers/patience.ts',
+    setupFiles: ['test/helpers/patience.ts', 'test/helpers/forget-secrets.ts'],
     // as in helpers/patience.ts
     expect: { poll: { timeout: 600_000, interval: 20 } },
     pool: 'forks',

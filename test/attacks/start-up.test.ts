@@ -145,11 +145,12 @@ test('the service starts with valid settings, with any path (security R111)', ()
 
 test('one file sets the options of Node, and every documented or packaged start uses that file', () => {
   const named = 'README.md CONTRIBUTING.md .env.example package.json Dockerfile .ci .github';
-  const text = `${named} bin deploy docs bench demo scripts src`.split(' ').flatMap((path) => {
+  const files = `${named} bin deploy docs bench demo scripts src`.split(' ').flatMap((path) => {
     if (!statSync(join(root, path)).isDirectory()) return [path];
     const found = readdirSync(join(root, path), { recursive: true, withFileTypes: true });
     return found.flatMap((file) => (file.isFile() ? [relative(root, join(file.parentPath, file.name))] : []));
   });
+  const text = files.filter((file) => !/^docs\/site\/(?:dist|\.pages|node_modules)\//.test(file));
   const setters = text.filter((file) => /\b(semi-space-size|heap-growing-percent|malloc\.\w+)=\d/.test(read(file)));
   // the operator's page explains each option
   expect(setters).toEqual(['bin/gatehouse', 'docs/operator.md']);

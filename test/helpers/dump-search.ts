@@ -32,6 +32,13 @@ const needles = new Map<string, { needle: string; kind: string }[]>();
 /** A bit for each of their hashes: at most places a text begins like none of them, and the search skips the map. */
 const beginnings = new Uint8Array(2 ** 21);
 
+/** Forgets all secrets. Each one makes every later search longer. */
+export function forgetAll(): void {
+  seen.clear();
+  needles.clear();
+  beginnings.fill(0);
+}
+
 /** 24 bits of the text at `place`. */
 function hashAt(text: string, place: number): number {
   let hash = 0;
