@@ -197,13 +197,18 @@ const nextPause = statement(
             (SELECT now() + interval '0.1 seconds' FROM provisioning_runs r JOIN provisioning_targets t ON t.id = r.target_id AND t.status = 'enabled'
               WHERE r.review IS NOT NULL LIMIT 1)) - now())::float8 AS pause`,
 );
+const summary = `p.sub, u.username, p.remote_id, p.state, p.waiting, p.problem, p.last_act, p.answer_status, p.answered_at, p.last_failure,
+            CASE WHEN p.waiting THEN p.next_attempt_at END AS next_attempt_at, p.created_at
+       FROM provisioned_users p LEFT JOIN users u ON u.sub = p.sub`;
+/** The accounts of a target after a place in the list, the newest first. */
+const listed = `p.target_id = $1 AND (p.created_at, p.sub) < (coalesce($2::timestamptz, 'infinity'), coalesce($3, ''))`;
 const list = statement(
   'provisioned_users.list',
-  `SELECT p.sub, u.username, p.remote_id, p.state, p.waiting, p.problem, p.last_act, p.answer_status, p.answered_at, p.last_failure,
-          CASE WHEN p.waiting THEN p.next_attempt_at END AS next_attempt_at, p.created_at
-     FROM provisioned_users p LEFT JOIN users u ON u.sub = p.sub
-    WHERE p.target_id = $1 AND ($2::timestamptz IS NULL OR (p.created_at, p.sub) < ($2, $3)) AND (NOT $5 OR p.last_failure IS NOT NULL)
-    ORDER BY p.created_at DESC, p.sub DESC LIMIT $4`,
+  `SELECT ${summary} WHERE ${listed} ORDER BY p.created_at DESC, p.sub DESC LIMIT $4`,
+);
+const listFailing = statement(
+  'provisioned_users.list_failing',
+  `SELECT ${summary} WHERE ${listed} AND p.last_failure IS NOT NULL ORDER BY p.created_at DESC, p.sub DESC LIMIT $4`,
 );
 
 export function provisionedUsersRepository(sql: Sql) {
@@ -250,7 +255,8 @@ export function provisionedUsersRepository(sql: Sql) {
     },
     /** Newest first. @param failing only those whose last request failed */
     async list(targetId: string, { limit, after }: Page, failing = false): Promise<AccountSummary[]> {
-      const rows = await sql.query<SummaryRow>(list, [targetId, after?.at, after?.id, limit, failing]);
+      const values = [targetId, after?.at, after?.id, limit];
+      const rows = await (failing ? sql.query<SummaryRow>(listFailing, values) : sql.query<SummaryRow>(list, values));
       return rows.map(toSummary);
     },
   };
