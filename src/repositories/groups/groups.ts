@@ -21,12 +21,12 @@ const counted = `${columns.flatMap(({ column }) => (column === 'members' ? [] : 
 
 const find = statement('groups.find', `SELECT ${counted} FROM groups g WHERE g.name = $1`);
 const list = statement('groups.list', `SELECT ${counted} FROM groups g WHERE g.name > $1 ORDER BY g.name LIMIT $2`);
-// sorts what the index found first, so that only the shown groups are counted
+// the index of words first: a plan that reads the groups in the order of their names would compare the words of each one
 const search = statement(
   'groups.search',
-  `SELECT ${counted} FROM (
-     SELECT * FROM groups WHERE group_words(name, description) @@ user_search($3, NULL, NULL, NULL) AND name > $1 ORDER BY name LIMIT $2) AS g
-    ORDER BY g.name`,
+  `WITH found AS MATERIALIZED (
+     SELECT * FROM groups WHERE group_words(name, description) @@ user_search($3, NULL, NULL, NULL) AND name > $1)
+   SELECT ${counted} FROM (SELECT * FROM found ORDER BY name LIMIT $2) AS g ORDER BY g.name`,
 );
 const insert = statement(
   'groups.insert',
