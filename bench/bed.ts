@@ -46,6 +46,8 @@ export const databaseSettings = [
   'shared_buffers=512MB',
   'max_wal_size=8GB',
   'checkpoint_timeout=30min',
+  // five servers with full pools, and one more that starts
+  'max_connections=200',
 ];
 
 /**

@@ -52,7 +52,7 @@ export async function startService(
     stdio: ['ignore', 'pipe', openSync(log, 'a')],
   });
   const begin = performance.now();
-  await printed(child, /Gatehouse is ready/);
+  await printed(child, /Gatehouse is ready/, log);
   const startTime = performance.now() - begin;
   const inspector = inspected ? /ws:\S+/.exec(readFileSync(log, 'utf8'))?.[0] : undefined;
   return { base: `http://localhost:${port}`, pid: child.pid!, stop: () => stop(child), startTime, inspector };
@@ -103,7 +103,8 @@ export async function command(args: string[], settings: Record<string, string>):
   return JSON.parse(text) as Record<string, string>;
 }
 
-async function printed(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
+/** @param log the file of its standard error, if it has one */
+async function printed(child: ChildProcess, pattern: RegExp, log?: string): Promise<RegExpExecArray> {
   let text = '';
   for await (const part of child.stdout!.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
     text += part as string;
@@ -113,7 +114,8 @@ async function printed(child: ChildProcess, pattern: RegExp): Promise<RegExpExec
       return match;
     }
   }
-  throw new Error(`a process of the benchmark ended too early: ${text}`);
+  const why = log === undefined ? text : readFileSync(log, 'utf8').trimEnd().split('\n').at(-1);
+  throw new Error(`a process of the benchmark ended too early: ${why}`);
 }
 
 async function stop(child: ChildProcess): Promise<void> {

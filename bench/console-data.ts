@@ -13,6 +13,8 @@ const full = {
   clientSessions: 400_000,
   grants: 300_000,
   deliveries: 50_000,
+  identities: 300_000,
+  accounts: 300_000,
   auditEvents: 10_000_000,
 };
 export type Amounts = typeof full;
@@ -155,6 +157,45 @@ function things(amounts: Amounts): Filling[] {
       inserts: [
         `INSERT INTO grants (sub, client_id, granted)
        SELECT 'u' || 1 + i % ${amounts.users}, 'client-' || 1 + i * 13 % ${amounts.clients}, '{"scope": ["openid", "profile"], "claims": [], "resources": {}}' FROM ${of('grants')} ON CONFLICT DO NOTHING`,
+      ],
+    },
+    {
+      table: 'connections',
+      inserts: [
+        `INSERT INTO connections (id, kind, display_name, status, provisioning, settings)
+       VALUES ('company', 'oauth', 'Company', 'enabled', 'on', '{"client_id": "gatehouse", "authorization_endpoint": "https://login.example.com/authorize",
+         "token_endpoint": "https://login.example.com/token", "userinfo_endpoint": "https://login.example.com/userinfo", "subject": "id"}')`,
+      ],
+    },
+    {
+      table: 'linked_identities',
+      after: ['users', 'connections'],
+      inserts: [
+        `INSERT INTO linked_identities (connection_id, issuer, subject, sub, how, last_used_at)
+       SELECT 'company', 'https://login.example.com/authorize', 'subject-' || i, 'u' || i, 'provisioned', now() - i * interval '1 second'
+         FROM ${of('identities')} WHERE i <= ${amounts.users}`,
+      ],
+    },
+    {
+      table: 'provisioning_targets',
+      after: ['clients'],
+      inserts: [
+        `WITH made AS (INSERT INTO provisioning_targets (id, client, base_url, status)
+                         VALUES ('target', 'client-1', 'https://app-1.example.org/scim', 'disabled') RETURNING id)
+       INSERT INTO provisioning_runs (target_id, held, review) SELECT id, NULL, NULL FROM made`,
+        `INSERT INTO sign_up_links (id, name, uses, expires_at)
+       SELECT 'link-' || i, 'Course ' || i, 100, now() + interval '30 days' FROM generate_series(1, 100) AS i`,
+        `INSERT INTO webhooks (id, name, url, events, status) SELECT 'hook-' || i, 'Hook ' || i, 'https://hooks.example.com/' || i, '{user.*}', 'disabled' FROM generate_series(1, 20) AS i`,
+        `INSERT INTO scim_sources (id, name) SELECT 'source-' || i, 'Source ' || i FROM generate_series(1, 20) AS i`,
+      ],
+    },
+    {
+      table: 'provisioned_users',
+      after: ['users', 'provisioning_targets'],
+      inserts: [
+        `INSERT INTO provisioned_users (target_id, sub, external_id, remote_id, state, made, wanted, waiting, answered_at, answer_status, last_act)
+       SELECT 'target', 'u' || i, 'u' || i, 'account-' || i, 'active', true, true, i % 1000 = 0, now() - i * interval '1 second', 200, 'created'
+         FROM ${of('accounts')} WHERE i <= ${amounts.users}`,
       ],
     },
     {

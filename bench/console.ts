@@ -1,4 +1,5 @@
-// Measures the console over a big database: the time of each page, and the plan of each of its statements; writes docs/console.md.
+// Measures the console over a big database: the time of each page and of acts that touch many rows, and the plan of each statement of a page;
+// writes docs/console.md.
 //
 //   node bench/console.ts [--scale 1] [--calls 40] [--out docs/console.md]
 //
@@ -14,7 +15,7 @@ import { formOf } from '../test/helpers/console.ts';
 import { type Page, UserAgent } from '../test/helpers/user-agent.ts';
 import { type Bed, withService } from './bed.ts';
 import { amountsAt, fill } from './console-data.ts';
-import { asMarkdown, type MeasuredPage } from './console-report.ts';
+import { type ActResult, asMarkdown, type MeasuredPage } from './console-report.ts';
 import { explainAll, logEnd, plansSince, type Ran } from './plans.ts';
 
 const { values } = parseArgs({
@@ -74,6 +75,16 @@ const pages: [string, string][] = [
   ['Sessions', '/admin/sessions'],
   ['Sessions of a user', '/admin/sessions?user=person-7'],
   ['Sessions at an address', '/admin/sessions?address=10.0.0.7'],
+  ['Connections', '/admin/connections'],
+  ['One connection', '/admin/connections/company'],
+  ['Deleting a connection', '/admin/connections/company/delete'],
+  ['Provisioning', '/admin/provisioning-targets'],
+  ['A provisioning target', '/admin/provisioning-targets/target'],
+  ['SCIM sources', '/admin/scim-sources'],
+  ['Sign-up links', '/admin/sign-up-links'],
+  ['Webhooks', '/admin/webhooks'],
+  ['Attributes', '/admin/attributes'],
+  ['Try a sign-in', '/admin/try-it'],
   ['Keys', '/admin/keys'],
   ['Audit trail', '/admin/audit'],
   ['Audit, by actor', '/admin/audit?actor=person-7'],
@@ -92,6 +103,14 @@ const pages: [string, string][] = [
   ['Appearance', '/admin/appearance'],
   ['Settings', '/admin/settings'],
   ['Audit export, a day', `POST /admin/audit?client=client-7&since=${ago(20)}&until=${ago(19)}`],
+];
+
+/** Acts that touch many rows, in this order: the address of each form, and what is typed in it. */
+const acts: [string, string, Record<string, string>][] = [
+  ['Deleting a connection', '/admin/connections/company/delete', { typed: 'company' }],
+  ['Deleting a provisioning target', '/admin/provisioning-targets/target/delete', { typed: 'client-1' }],
+  ['Deleting a small group', '/admin/groups/team-7/delete', { typed: 'team-7' }],
+  ['Deleting a client', '/admin/clients/client-77/delete', { typed: 'client-77' }],
 ];
 
 process.exitCode = (await withService({ LIMIT_SIGN_IN_PER_NETWORK: '0' }, main)) ? 0 : 1;
@@ -144,6 +163,13 @@ async function main({ service, settings, superuser, log, stops }: Bed): Promise<
     `SELECT relname AS name, reltuples::float8 AS rows FROM pg_class WHERE relkind = 'r' AND reltuples >= $1 ORDER BY reltuples DESC`,
     [big],
   );
+  const acted: ActResult[] = [];
+  for (const [name, address, typed] of acts) {
+    const fields = formOf(await agent.get(address), address);
+    const start = performance.now();
+    const { status } = await agent.post(address, { ...fields, ...typed });
+    acted.push({ name, address, status, time: performance.now() - start });
+  }
   const { rows: version } = await sql.query<{ server_version: string }>('SHOW server_version');
   const facts = {
     scale,
@@ -152,6 +178,7 @@ async function main({ service, settings, superuser, log, stops }: Bed): Promise<
     filled,
     big,
     bigTables: rows,
+    acts: acted,
     postgres: version[0]!.server_version,
     cpus: cpus().length,
   };
